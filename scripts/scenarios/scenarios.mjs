@@ -80,7 +80,9 @@ const unique = (items) => [...new Set(items)];
 
 const row = (id, tests) => {
   const proofs = tests.filter(({ ids }) => ids.includes(id));
-  const shown = unique(proofs.map(({ name, file }) => `${cell(readable(name))} ([${basename(file)}](../${file}))`));
+  const shown = unique(
+    proofs.map(({ name, file }) => `${cell(readable(name))} ([${basename(file)}](../${file}))`),
+  );
   const programs = unique(proofs.map((proof) => cell(proof.against)));
   return `| ${id} | ${cell(SCENARIOS[id])} | ${shown.join('<br>') || '**none**'} | ${programs.join('<br>')} |\n`;
 };

@@ -141,7 +141,8 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     await late.getAnew(target);
     await moveTo(two);
     late.change();
-    const reads = () => vi.mocked(files.readAll).mock.calls.filter(([paths]) => JSON.stringify(paths).includes(late.file));
+    const reads = () =>
+      vi.mocked(files.readAll).mock.calls.filter(([paths]) => JSON.stringify(paths).includes(late.file));
     const before = reads().length;
     expect(before).toBeGreaterThan(0);
     const handshakes = target.handshakes();
