@@ -1,6 +1,7 @@
 // Against: node:https, undici, fetch, gRPC and @kubernetes/client-node.
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ADAPTERS, type Client } from '../test/adapters.ts';
