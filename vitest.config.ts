@@ -24,7 +24,7 @@ export default defineConfig({
       tier('unit', [
         'packages/*/src/**/*.test.ts',
         'scripts/**/*.test.mjs',
-        'test/{api-server,docs/src}/**/*.test.ts',
+        'test/{api-server,docs/src,field/src}/**/*.test.ts',
       ]),
       // The dashboard in a real Chromium. As root it installs Debian's.
       tier('browser', ['packages/dashboard/page/test/**/*.test.ts'], { ...CHROMIUM, ...ONE_BY_ONE }),
@@ -69,7 +69,7 @@ export default defineConfig({
       // Its core, in one cluster.
       tier('rotation-core', ['packages/operator/test/rotation/core.test.ts'], { testTimeout: 1_800_000 }),
       // The programs of the four incidents (docs/scenarios.md), built or installed by the tests. Needs root, Go, cargo and Python.
-      tier('field', ['test/field/**/*.test.ts'], {
+      tier('field', ['test/field/!(src)/**/*.test.ts'], {
         ...ONE_BY_ONE,
         testTimeout: 1_800_000,
         hookTimeout: 900_000,

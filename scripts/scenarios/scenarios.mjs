@@ -74,11 +74,15 @@ export const problems = (tests) => {
 };
 
 const cell = (text) => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+/** A name of a table of tests, with its placeholders (`%s`, `$name`) left open. */
+const readable = (name) => name.replaceAll(/%[sdifjo#]|\$[a-z][\w.]*/gi, '…');
 const unique = (items) => [...new Set(items)];
 
 const row = (id, tests) => {
   const proofs = tests.filter(({ ids }) => ids.includes(id));
-  const shown = unique(proofs.map(({ name, file }) => `${cell(name)} ([${basename(file)}](../${file}))`));
+  const shown = unique(
+    proofs.map(({ name, file }) => `${cell(readable(name))} ([${basename(file)}](../${file}))`),
+  );
   const programs = unique(proofs.map((proof) => cell(proof.against)));
   return `| ${id} | ${cell(SCENARIOS[id])} | ${shown.join('<br>') || '**none**'} | ${programs.join('<br>')} |\n`;
 };

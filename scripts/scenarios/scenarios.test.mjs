@@ -59,6 +59,12 @@ test('the page shows each test with its file and what it ran against', () => {
   expect(text).toContain('| **none** |');
 });
 
+test('the page leaves the placeholders of a table of tests open', () => {
+  const named = (name) => ({ ids: ['S3.6'], name, file: 'a.test.ts', against: 'Envoy' });
+  const text = page([named('over $name, %s and $of.it at 100 % safely: $1 a day')]);
+  expect(text).toContain('| over …, … and … at 100 % safely: $1 a day ([a.test.ts]');
+});
+
 test('a file says what it runs against, or its place does', () => {
   expect(against('test/field/a.test.ts', '// Against: Envoy 1.39 (BoringSSL).\n')).toBe(
     'Envoy 1.39 (BoringSSL)',

@@ -1,8 +1,14 @@
+// Against: node:https, undici, fetch, gRPC and @kubernetes/client-node.
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ADAPTERS, type Client } from '../test/adapters.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { Volume } from '../test/volume.ts';
-import { eventually, ok, type Target } from '../test/world.ts';
+import { eventually, httpsServer, ok, type Target } from '../test/world.ts';
+import { openTrust } from './index.ts';
 
 /** Stands for the ten minutes that a caller gets who gives no `drainMs`. */
 const DRAIN_MS = 300;
@@ -91,3 +97,48 @@ describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
     expect(warnings).toEqual([expect.stringMatching(/^CONNECTIONS_CUT: 1 connection .*drainMs/)]);
   });
 });
+
+test.each([
+  ['the new bundle still trusts its server', two.pem + one.pem],
+  ['the CA of its server was removed', two.pem],
+])(
+  'S2.7: an upgraded connection (exec, WebSocket) goes on past an explicit deadline when %s',
+  async (_, bundle) => {
+    const volume = new Volume({ 'ca.crt': one.pem });
+    const stop = new AbortController();
+    const target = await httpsServer(one);
+    target.server.on('upgrade', (_request, socket: Duplex) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
+      socket.pipe(socket);
+    });
+    const options = { signal: stop.signal, drainMs: 200 };
+    const agent = (await openTrust(volume.path('ca.crt'), options)).httpsAgent();
+    const upgrade = { connection: 'Upgrade', upgrade: 'echo' };
+    const upgrading = once(request(target.url, { agent, headers: upgrade }).end(), 'upgrade');
+    const [, socket] = (await upgrading) as [IncomingMessage, Duplex];
+    const [stream] = (await once(request(`${target.url}/watch`, { agent }).end(), 'response')) as [
+      IncomingMessage,
+    ];
+    const streamCut = once(stream.resume(), 'error');
+    let isCut = false;
+    socket.on('close', () => {
+      isCut = true;
+    });
+    let heard = '';
+    socket.on('data', (data) => {
+      heard += data;
+    });
+    socket.write('before');
+    await eventually(() => heard === 'before');
+    volume.write({ 'ca.crt': bundle });
+    // The deadline has passed: the same agent's stream, which began after it, is cut.
+    await streamCut;
+    socket.write(', after');
+    await eventually(() => isCut || heard === 'before, after');
+    expect(isCut).toBe(false);
+    socket.destroy();
+    stop.abort();
+    await target.close();
+    volume.remove();
+  },
+);

@@ -1,3 +1,4 @@
+// Against: node:https, undici, fetch, gRPC, @kubernetes/client-node and inCluster().
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ADAPTERS, type Adapter, OVER_IN_CLUSTER } from '../test/adapters.ts';
 import { MockCa } from '../test/mock-ca.ts';

@@ -1,11 +1,15 @@
+// Against: node:https, undici, fetch, gRPC and @kubernetes/client-node.
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ADAPTERS, type Client } from '../test/adapters.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { Volume } from '../test/volume.ts';
 import { eventually, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+import * as files from './read-files.ts';
+
+vi.mock('./read-files.ts', { spy: true });
 
 const one = new MockCa('one');
 const two = new MockCa('two');
@@ -108,8 +112,8 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     await careless.get(target);
   });
 
-  test('10: an unknown authority forces one reload, and the request that met it succeeds', async () => {
-    // A directory above the watched one is replaced: no event tells of it, and the poll is a minute away.
+  /** A client whose file changes unseen: a directory above the watched one is replaced, and the poll is a minute away. */
+  const unseeing = async () => {
     const root = mkdtempSync(join(tmpdir(), 'handover-unseen-'));
     for (const [name, ca] of [
       ['now', one],
@@ -118,12 +122,42 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
       mkdirSync(join(root, name, 'deep'), { recursive: true });
       writeFileSync(join(root, name, 'deep', 'ca.crt'), ca.pem);
     }
-    const unseeing = await adapter.open(join(root, 'now', 'deep', 'ca.crt'), { signal: stop.signal });
-    await unseeing.get(target);
+    const file = join(root, 'now', 'deep', 'ca.crt');
+    const opened = await adapter.open(file, { signal: stop.signal });
+    return {
+      file,
+      get: (of: Target) => opened.get(of),
+      getAnew: (of: Target) => (opened.getAnew ?? opened.get)(of),
+      change: () => {
+        renameSync(join(root, 'now'), join(root, 'old'));
+        renameSync(join(root, 'next'), join(root, 'now'));
+      },
+      remove: () => rmSync(root, { recursive: true }),
+    };
+  };
+
+  test('3: a hundred handshakes at the moment of a reload cost one read, and all succeed', async () => {
+    const late = await unseeing();
+    await late.getAnew(target);
+    await moveTo(two);
+    late.change();
+    const reads = () =>
+      vi.mocked(files.readAll).mock.calls.filter(([paths]) => JSON.stringify(paths).includes(late.file));
+    const before = reads().length;
+    expect(before).toBeGreaterThan(0);
+    const handshakes = target.handshakes();
+    await Promise.all(Array.from({ length: 100 }, () => late.getAnew(target)));
+    expect(target.handshakes() - handshakes).toBeGreaterThanOrEqual(100);
+    expect(reads().length - before).toBe(1);
+    late.remove();
+  });
+
+  test('10: an unknown authority forces one reload, and the request that met it succeeds', async () => {
+    const late = await unseeing();
+    await late.get(target);
     const second = await serve(two);
-    renameSync(join(root, 'now'), join(root, 'old'));
-    renameSync(join(root, 'next'), join(root, 'now'));
-    await unseeing.get(second);
-    rmSync(root, { recursive: true });
+    late.change();
+    await late.get(second);
+    late.remove();
   });
 });

@@ -20,6 +20,8 @@ export interface Stream {
 
 export interface Client {
   get(target: Target): Promise<unknown>;
+  /** The same, where `get` shares one connection: over one of its own. */
+  getAnew?(target: Target): Promise<unknown>;
   stream(target: Target): Promise<Stream>;
 }
 
@@ -178,8 +180,13 @@ type EchoClient = grpc.Client & {
   watch(request: Buffer): Readable;
 };
 
-export const echoClient = (target: Target, channel: grpc.ChannelCredentials): EchoClient =>
+export const echoClient = (
+  target: Target,
+  channel: grpc.ChannelCredentials,
+  options: grpc.ChannelOptions = {},
+): EchoClient =>
   new Echo(target.url, channel, {
+    ...options,
     // a channel that has failed waits before it connects again; not for a second in a test
     'grpc.initial_reconnect_backoff_ms': 50,
     'grpc.min_reconnect_backoff_ms': 50,
@@ -207,6 +214,10 @@ const overGrpc: Adapter = {
     });
     return {
       get: (target) => echo(clientFor(target)),
+      getAnew: async (target) => {
+        const client = echoClient(target, channel, { 'grpc.use_local_subchannel_pool': 1 });
+        return echo(client).finally(() => client.close());
+      },
       stream: async (target) => streamOf(clientFor(target).watch(Buffer.from('go'))),
     };
   },

@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { HandoverError } from '@handover/material';
+import { cacheFor } from '../src/cache.ts';
 
 const run = promisify(execFile);
-
-/** Built programs and fetched files live outside the checkout. */
-export const FIELD_CACHE = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'handover', 'field');
 
 const TOOLS = {
   go: { version: ['version'], install: 'install Go 1.26 or newer from go.dev' },
@@ -44,7 +41,7 @@ export const buildGo = async (
   what: string,
   packages: readonly string[] = ['.'],
 ): Promise<string> => {
-  const folder = join(FIELD_CACHE, what);
+  const folder = cacheFor(what);
   mkdirSync(folder, { recursive: true });
   await runTool('go', ['build', '-o', `${folder}/`, ...packages], module, what);
   return folder;
@@ -52,7 +49,7 @@ export const buildGo = async (
 
 /** Path of the program of a cargo package, with the versions of its lock. */
 export const buildRust = async (crate: string, what: string, program: string): Promise<string> => {
-  const folder = join(FIELD_CACHE, what);
+  const folder = cacheFor(what);
   await runTool('cargo', ['build', '--quiet', '--locked', '--release', '--target-dir', folder], crate, what);
   return join(folder, 'release', program);
 };

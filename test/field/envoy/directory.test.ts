@@ -3,7 +3,13 @@
 import { cpSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Figures, row, tooQuiet } from '../../../packages/operator/test/rotation/traffic.ts';
+import {
+  type Figures,
+  gaps,
+  MOST_GAP,
+  row,
+  tooQuiet,
+} from '../../../packages/operator/test/rotation/traffic.ts';
 import { envoyVersion } from '../src/envoy.ts';
 import { Load } from '../src/load.ts';
 import { handover } from '../src/processes.ts';
@@ -14,10 +20,11 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 /** 10 directions: 60 handshakes a second. */
 const RATE = 6;
 /** On a busy machine calls are late, but a direction must never be silent. */
-const LEAST = { each: 0.5, inAll: 8 };
+const LEAST = { each: 0.5, inAll: 8, gap: MOST_GAP };
 
 const shown = (what: string, figures: Figures): void => {
   say(row(what, figures));
+  say(`  ${gaps(figures)}`);
   for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
 };
 

@@ -1,25 +1,16 @@
 // Envoy Gateway's certgen on one machine, and its chart's hook: what docs/recipes/envoy-gateway.md says about them.
 // Against: Envoy Gateway's certgen --local, and its chart.
 import { execFile } from 'node:child_process';
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, uptime } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { parseCertificates } from '@handover/material';
+import { instant, parseCertificates } from '@handover/material';
 import { findHelm } from '@handover/test-cluster';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { handover as handoverAt } from '../../../packages/cli/test/capture.ts';
 import { recipe } from '../../../packages/operator/test/cluster/certgen-stage.ts';
 import { copyOf, envoyGatewayVersion, findTheirCertgen, gatewaySource } from '../src/envoy-gateway.ts';
 import { handover } from '../src/processes.ts';
@@ -42,11 +33,12 @@ const layout = (certs: string): readonly string[] =>
     .filter((path) => !path.includes('/..'))
     .sort();
 
+const [, section = ''] = /## On one machine, without Kubernetes\n([\s\S]*?)\n## /.exec(recipe) ?? [];
+const [, commands = ''] = /```sh\n([\s\S]*?)```/.exec(section) ?? [];
+
 test('S3.1 on one machine the recipe’s commands give Envoy Gateway the files of its own certgen --local, in the same places', async () => {
   const [theirs, ours] = [folder(), folder()];
   await theirCertgen(theirs);
-  const [, section = ''] = /## On one machine, without Kubernetes\n([\s\S]*?)\n## /.exec(recipe) ?? [];
-  const [, commands = ''] = /```sh\n([\s\S]*?)```/.exec(section) ?? [];
   expect(commands).toContain('handover certgen');
   writeFileSync(join(ours, 'handover'), `#!/bin/sh\nexec '${process.execPath}' '${HANDOVER}' "$@"\n`);
   chmodSync(join(ours, 'handover'), 0o755);
@@ -56,16 +48,20 @@ test('S3.1 on one machine the recipe’s commands give Envoy Gateway the files o
   expect(layout(join(ours, 'eg/certs'))).toEqual(layout(join(theirs, 'eg/certs')));
 });
 
-test('S3.11 files of certgen --local, moved as the recipe says, are taken over: trust first, same leaf, same HMAC', async () => {
+test('S3.11 files of certgen --local, moved as the recipe says, are taken over to the end: trust first, then a new leaf, same HMAC', async () => {
   const dir = folder();
   await theirCertgen(dir);
   const read = (path: string): string => readFileSync(join(dir, 'eg/certs', path), 'latin1');
   const before = ['envoy/tls.crt', 'envoy/ca.crt', 'envoy-oidc-hmac/hmac-secret'].map(read);
   const files = layout(join(dir, 'eg/certs'));
-  mkdirSync(join(dir, 'certgen/out/envoy-gateway-system'), { recursive: true });
-  expect(recipe).toContain('`mv eg/certs certgen/out/envoy-gateway-system/secrets`');
-  renameSync(join(dir, 'eg/certs'), join(dir, 'certgen/out/envoy-gateway-system/secrets'));
-  symlinkSync(join(dir, 'certgen/out/envoy-gateway-system/secrets'), join(dir, 'eg/certs'));
+  const [makeFolder = '', makeLink = ''] = commands.split('\n');
+  const [, move = '', flags = ''] = /\(`(mv [^`]*)`\) and run certgen with `([^`]*)`/.exec(section) ?? [];
+  expect([makeFolder, makeLink, flags]).toEqual([
+    expect.stringMatching(/^mkdir /),
+    expect.stringMatching(/^ln /),
+    '--overwrite --wait',
+  ]);
+  await run('sh', ['-e', '-c', [makeFolder, move, makeLink].join('\n')], { cwd: dir });
   // Without --wait: the first of its steps.
   const home = `dir:${join(dir, 'certgen')}`;
   const ended = await handover('certgen', '--preset', 'envoy-gateway', '--home', home, '--overwrite');
@@ -77,6 +73,27 @@ test('S3.11 files of certgen --local, moved as the recipe says, are taken over: 
     expect(anchors.map(({ pem }) => pem)).toContain(parseCertificates(before[1] ?? '').certificates[0]?.pem);
   }
   expect(read('envoy/tls.crt')).toBe(before[0]);
+  // As printed: it goes on to the end. The preset waits for minutes, the test for seconds.
+  const from = performance.now();
+  const ahead = (): number => Math.round(200 * (performance.now() - from));
+  const around = {
+    get now() {
+      return instant(Date.now() + ahead());
+    },
+    get sinceBoot() {
+      return uptime() * 1_000 + ahead();
+    },
+  };
+  const args = ['--preset', 'envoy-gateway', '--home', home, ...flags.split(' '), '--timeout', '60s'];
+  expect(await handoverAt(['certgen', ...args], around)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(': Stable'),
+  });
+  const [ours, ...more] = parseCertificates(read('envoy/ca.crt')).certificates;
+  expect(more).toEqual([]);
+  expect(before[1]).not.toContain(ours?.pem);
+  for (const name of NAMES) expect(read(`${name}/ca.crt`)).toBe(read('envoy/ca.crt'));
+  expect(read('envoy/tls.crt')).not.toBe(before[0]);
   expect(read('envoy-oidc-hmac/hmac-secret')).toBe(before[2]);
   expect(layout(join(dir, 'eg/certs'))).toEqual(files);
 });

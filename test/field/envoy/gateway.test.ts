@@ -12,6 +12,8 @@ import {
   allHeard,
   during,
   type Figures,
+  gaps,
+  MOST_GAP,
   row,
   tooQuiet,
 } from '../../../packages/operator/test/rotation/traffic.ts';
@@ -26,7 +28,7 @@ const LONG = 900_000;
 const FIVE_YEARS_DAYS = 365 * 5;
 /** Of each Node pod. */
 const RATE = 16;
-const LEAST = { each: 0.5, inAll: 8 };
+const LEAST = { each: 0.5, inAll: 8, gap: MOST_GAP };
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let stage: RotationStage;
@@ -130,6 +132,7 @@ const parts = (image: string): readonly object[] => {
 const underLoad = async (what: string, work: () => Promise<unknown>): Promise<Figures> => {
   const figures = await during(stage.collector, DIRECTIONS, work);
   say(row(`${what}, Envoy ${envoyVersion()}, Envoy Gateway ${envoyGatewayVersion()}`, figures));
+  say(`  ${gaps(figures)}`);
   for (const reason of figures.reasons.slice(0, 10)) say(`  ${reason}`);
   expect(Object.keys(figures.directions).sort()).toEqual([...DIRECTIONS].sort());
   expect(tooQuiet(figures, LEAST)).toEqual([]);

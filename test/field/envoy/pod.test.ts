@@ -3,7 +3,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../../../packages/operator/test/cluster/stage.ts';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
-import { allHeard, during, row, tooQuiet } from '../../../packages/operator/test/rotation/traffic.ts';
+import {
+  allHeard,
+  during,
+  gaps,
+  MOST_GAP,
+  row,
+  tooQuiet,
+} from '../../../packages/operator/test/rotation/traffic.ts';
 import { envoyVersion } from '../src/envoy.ts';
 import { loadEnvoy } from './image.ts';
 import { type EnvoyPart, envoyPart, mtlsAddress, type NodePart, nodePart, through } from './pods.ts';
@@ -12,7 +19,7 @@ const NAMESPACE = 'field';
 const LONG = 600_000;
 /** Calls per second of each Node pod, over all its directions. */
 const RATE = 24;
-const LEAST = { each: 0.5, inAll: 8 };
+const LEAST = { each: 0.5, inAll: 8, gap: MOST_GAP };
 const NAMES = ['envoy-a', 'envoy-b', 'hot', 'late'] as const;
 type Name = (typeof NAMES)[number];
 const addressOf = (name: Name): string => `10.96.0.${60 + NAMES.indexOf(name)}`;
@@ -90,6 +97,7 @@ test('S3.6 Envoy as mTLS server and client in pods on a real node: three rotatio
       await stage.handover('rotate', 'field/field', '--id', `r${rotation}`, ...wait);
     });
     say(row(`Envoy ${envoyVersion()}, pods, rotation ${rotation}`, figures));
+    say(`  ${gaps(figures)}`);
     for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
     expect(figures).toMatchObject({ failed: 0, reasons: [] });
     expect(Object.keys(figures.directions).sort()).toEqual([...DIRECTIONS].sort());

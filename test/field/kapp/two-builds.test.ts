@@ -1,6 +1,6 @@
 // S0.8 with two builds of ours that differ: an older commit's `embed()` beside this one's, for five minutes, under calls of a real API server.
 // Against: two builds of Handover; kube-apiserver.
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configMaps, type Kube, leases } from '@handover/kube';
 import { type EmbedSpec, embed, type Own } from '@handover/operator';
@@ -16,7 +16,9 @@ import {
 } from '../../../packages/operator/test/cluster/packaging.ts';
 import { isWrite, Relay } from '../../../packages/operator/test/cluster/relay.ts';
 import { connectTo, until } from '../../../packages/operator/test/cluster/stage.ts';
+import { ROOT } from '../../../packages/operator/test/rotation/image.ts';
 import { olderEmbed } from '../../../packages/operator/test/rotation/older.ts';
+import { bundleEmbed } from '../../../packages/operator/test/rotation/stage.ts';
 
 const FIVE_MINUTES = 300_000;
 const SPEC: EmbedSpec = {
@@ -40,13 +42,14 @@ let kube: Kube;
 let relay: Relay;
 let kubeconfig: string;
 let older: typeof embed;
+let olderFolder: string;
 const balancer = new Balancer();
 const end = new AbortController();
 const replicas: Replica[] = [];
 
 beforeAll(async () => {
-  const folder = await olderEmbed((line) => process.stderr.write(`${line}\n`));
-  ({ embed: older } = (await import(join(folder, 'dist/embed.mjs'))) as { embed: typeof embed });
+  olderFolder = await olderEmbed((line) => process.stderr.write(`${line}\n`));
+  ({ embed: older } = (await import(join(olderFolder, 'dist/embed.mjs'))) as { embed: typeof embed });
   cluster = await startCluster();
   kube = connectTo(cluster, end.signal);
   relay = await Relay.start(cluster);
@@ -62,6 +65,13 @@ afterAll(async () => {
   await relay?.stop();
   await cluster?.stop();
 });
+
+/** A bundle without the path of the tree that it was made in, which stands above each of its modules. */
+const programIn = (folder: string): string => {
+  const text = readFileSync(join(folder, 'dist/embed.mjs'), 'utf8');
+  const [, tree] = /^\/\/ (\S*\/older-tree-\w+\/)/m.exec(text) ?? [];
+  return tree === undefined ? text : text.replaceAll(tree, '');
+};
 
 const start = async (identity: string, version: typeof embed): Promise<void> => {
   const own = await version(SPEC, { signal: end.signal, kubeconfig, identity, on: () => undefined });
@@ -98,7 +108,8 @@ const body = {
 const hello = (): Promise<{ readonly body: string }> => kube.raw('GET', `${GROUP_PATH}/hello`);
 
 test('S0.8 an older build and this one, each leading in turn for five minutes: at most 2 writes of each field, no failed call', async () => {
-  expect(older).not.toBe(embed);
+  const newerFolder = await bundleEmbed(join(ROOT, 'packages/operator'), cluster.directory);
+  expect(programIn(olderFolder) === programIn(newerFolder)).toBe(false);
   await start('older', older);
   await start('newer', embed);
   await until(

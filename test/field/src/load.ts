@@ -1,3 +1,4 @@
+import { Heard } from '../../../packages/operator/test/rotation/heard.ts';
 import type { Figures } from '../../../packages/operator/test/rotation/traffic.ts';
 
 /** One way in which calls go: who calls whom. `call` makes one full handshake; undefined: it succeeded, else why not. */
@@ -17,6 +18,8 @@ export class Load {
   readonly #reasons: string[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #underWay = new Set<Promise<void>>();
+  readonly #heard = new Heard();
+  #leftOut = 0;
 
   /** `rate`: calls per second in each direction. */
   constructor(directions: readonly Direction[], rate: number) {
@@ -36,12 +39,17 @@ export class Load {
   }
 
   #call({ name, call }: Direction): void {
-    if (this.#underWay.size >= MOST_UNDER_WAY) return;
+    if (this.#underWay.size >= MOST_UNDER_WAY) {
+      this.#leftOut++;
+      return;
+    }
     const made = call().then((problem) => {
       const count = this.#counts.get(name) ?? { ok: 0, failed: 0 };
       this.#counts.set(name, count);
-      if (problem === undefined) count.ok++;
-      else {
+      if (problem === undefined) {
+        count.ok++;
+        this.#heard.add(name);
+      } else {
         count.failed++;
         if (this.#reasons.length < MOST_REASONS)
           this.#reasons.push(`${new Date().toISOString()} ${name}: ${problem}`);
@@ -59,21 +67,24 @@ export class Load {
   /** What happened while `work` ran. Directions without a call are there too, with 0. */
   async during(work: () => Promise<unknown>): Promise<Figures> {
     const before = new Map([...this.#counts].map(([name, count]) => [name, { ...count }]));
-    const [reasons, from] = [this.#reasons.length, performance.now()];
+    const [reasons, leftOut, from] = [this.#reasons.length, this.#leftOut, performance.now()];
     await work();
+    const to = performance.now();
     const directions = Object.fromEntries(
       this.#directions.map(({ name }) => {
         const now = this.#counts.get(name) ?? { ok: 0, failed: 0 };
         const then = before.get(name) ?? { ok: 0, failed: 0 };
-        return [name, { ok: now.ok - then.ok, failed: now.failed - then.failed, unreached: 0 }];
+        const gap = this.#heard.longestGap(name, from, to);
+        return [name, { ok: now.ok - then.ok, failed: now.failed - then.failed, unreached: 0, gap }];
       }),
     );
     const sum = (of: 'ok' | 'failed'): number =>
       Object.values(directions).reduce((total, count) => total + count[of], 0);
     return {
-      seconds: (performance.now() - from) / 1_000,
+      seconds: (to - from) / 1_000,
       handshakes: sum('ok') + sum('failed'),
       failed: sum('failed'),
+      leftOut: this.#leftOut - leftOut,
       directions,
       reasons: this.#reasons.slice(reasons),
     };

@@ -183,8 +183,7 @@ test.each([['--rotation-id=takeover'], ['--overwrite']])(
 
 /** Secrets of another program, made so long ago: they hold no CA key. */
 const adoptable = async (age: number, lifetime = '5y'): Promise<void> => {
-  const donor = join(root, `donor-${count}`);
-  mkdirSync(donor, { recursive: true });
+  const donor = mkdtempSync(join(root, 'donor-'));
   const file = join(donor, 'resources.yaml');
   const leaves = NAMES.map((name) => leaf(name, lifetime, 'other'));
   writeFileSync(file, `${authority('other')}${leaves.join('')}`);
@@ -225,6 +224,32 @@ describe('No run ends with 0 over', () => {
     expect(stderr).toMatch(says);
     expect(stdout).toMatch(/^1 object written\n/);
     expect(readFileSync(join(secret('envoy'), 'tls.crt'))).toEqual(before);
+  });
+
+  test.each([
+    ['without a ca.crt', () => rmSync(join(secret('envoy'), 'ca.crt')), / holds no readable CA;/],
+    [
+      'with a ca.crt that is no certificate',
+      () => writeFileSync(join(secret('envoy'), 'ca.crt'), 'garbage\n'),
+      / holds no readable CA;/,
+    ],
+    [
+      'with a valid leaf beside a ca.crt that has expired',
+      async () => {
+        const valid = NAMES.map((name) => readFileSync(join(secret(name), 'tls.crt')));
+        await adoptable(6 * year);
+        for (const [index, name] of NAMES.entries())
+          writeFileSync(join(secret(name), 'tls.crt'), valid[index] ?? '');
+      },
+      / holds a CA that expired at .*, and 2 other Secrets too;/,
+    ],
+  ])('a Secret of another program %s, which it leaves alone', async (_, spoil, says) => {
+    await adoptable(0);
+    await spoil();
+    const { code, stderr } = await certgen();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*--overwrite.*\n$/);
+    expect(stderr).toMatch(says);
   });
 
   test('an expired certificate that a takeover has yet to replace', async () => {

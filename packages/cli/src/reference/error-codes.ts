@@ -71,7 +71,7 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'Use `handover rotate`, or give `--operator-namespace`.',
   ),
   CERTGEN_NOT_VALID: entry(
-    'A Secret holds a certificate that has expired or is not valid yet, and this run could not replace it.',
+    'A Secret holds a certificate that has expired or is not valid yet, or no readable CA, and this run could not replace it.',
     'Run with `--overwrite` if another program made it; run again if a rotation is under way.',
   ),
   CERTGEN_NO_KEY: entry(

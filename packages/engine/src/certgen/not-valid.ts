@@ -35,7 +35,8 @@ const leafTrouble = (leaf: Certificate | undefined, now: Instant): string | unde
 /** One CA within its dates is enough: others may be on their way in or out. */
 const bundleTrouble = (cas: readonly Certificate[], now: Instant): string | undefined => {
   const [first] = cas;
-  if (first === undefined || cas.some((ca) => outOfDates(ca, now) === undefined)) return undefined;
+  if (first === undefined) return 'holds no readable CA';
+  if (cas.some((ca) => outOfDates(ca, now) === undefined)) return undefined;
   return `holds a CA that ${outOfDates(first, now)}`;
 };
 

@@ -286,12 +286,15 @@ export const accepts = (anchors: readonly Certificate[], chain: readonly Certifi
   return verifyChain({ chain, anchors, at: instant(Date.now()), purpose: 'server' }).ok;
 };
 
-/** Secrets as upstream's certgen makes them: none holds the CA's key, which is lost after this call. */
-export const upstreamSecrets = async (namespace: string): Promise<readonly object[]> => {
+/** Secrets as upstream's certgen makes them: none holds the CA's key, which is lost after this call. `at`: when it ran; they live a year. */
+export const upstreamSecrets = async (
+  namespace: string,
+  at = instant(Date.now()),
+): Promise<readonly object[]> => {
   const signer = localSigner(generateKey('ECDSA-P256').privateKey);
   const dates = {
-    notBefore: after(instant(Date.now()), -hour),
-    notAfter: after(instant(Date.now()), 365 * day),
+    notBefore: after(at, -hour),
+    notAfter: after(at, 365 * day),
   };
   const ca = await issueCa({
     name: 'envoy-gateway',

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiRequest, crds, type Grant, unused } from '@handover/install';
 import { configMaps, type Kube, mutatingWebhookConfigurations, secrets } from '@handover/kube';
+import { after, day, instant } from '@handover/material';
 import { Operator } from '@handover/operator';
 import { type AuditEvent, type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -509,6 +510,19 @@ test.concurrent('S3.10 one command removes a compromised CA everywhere at once',
 });
 
 describe.concurrent('S3.11 Secrets of upstream’s certgen, which keeps no CA key', () => {
+  test('that have expired are left alone by a plain run, which ends with exit 1', async () => {
+    const namespace = 'expired';
+    const seen = await namespaceWithGateway(namespace);
+    await cluster.apply(...(await upstreamSecrets(namespace, after(instant(Date.now()), -400 * day))));
+    const versions = await seen.versions();
+    const ended = await certgen(['-f', resourcesFile(namespace)]);
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toMatch(
+      /^CERTGEN_NOT_VALID: .*expired\/secrets\/envoy.* expired at .*, and 2 other Secrets too; run with --overwrite/m,
+    );
+    expect(await seen.versions()).toEqual(versions);
+  });
+
   test('are left alone, or taken over: first their CA is trusted, then leaves change', async () => {
     const namespace = 'taken';
     const seen = await namespaceWithGateway(namespace);

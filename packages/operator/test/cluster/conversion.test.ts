@@ -1,4 +1,5 @@
 // S0.13: a CRD whose objects are stored in one version and read in another, through calls of the API server to our server.
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Kube, secrets } from '@handover/kube';
 import { embed, type Own } from '@handover/operator';
@@ -6,6 +7,7 @@ import { type Cluster, makeCa, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Backend } from './backend.ts';
 import { caBundle, FIELDS, installPackaging, NAMESPACE, OLD_POD, spoil } from './packaging.ts';
+import { Relay } from './relay.ts';
 import { type Answer, type Requests, requestsTo } from './requests.ts';
 import { connectTo, until } from './stage.ts';
 
@@ -18,6 +20,7 @@ let kube: Kube;
 let send: Requests;
 let close: () => void;
 let own: Own;
+let relay: Relay;
 const backend = new Backend();
 const end = new AbortController();
 
@@ -26,13 +29,16 @@ beforeAll(async () => {
   kube = connectTo(cluster, end.signal);
   ({ send, close } = requestsTo(cluster));
   await installPackaging(cluster, await backend.listen());
+  relay = await Relay.start(cluster);
+  const kubeconfig = join(cluster.directory, 'relay.kubeconfig');
+  writeFileSync(kubeconfig, relay.kubeconfig);
   own = await embed(
     {
       authority: { name: 'packaging', namespace: NAMESPACE, rotation: { reloadWithin: '2s' } },
       leaf: { name: 'packaging-api', dnsNames: [`packaging-api.${NAMESPACE}.svc`] },
       inject: [{ kind: KIND, name: FIELDS[KIND].name }],
     },
-    { signal: end.signal, kubeconfig: cluster.kubeconfig, on: () => undefined },
+    { signal: end.signal, kubeconfig, on: () => undefined },
   );
   own.identity.serve(backend.server);
   await own.ready;
@@ -52,6 +58,7 @@ afterAll(async () => {
   end.abort();
   await own?.ended;
   await backend.close();
+  await relay?.stop();
   close?.();
   await cluster?.stop();
 });
@@ -84,7 +91,25 @@ test('S0.13 conversions are refused while caBundle holds the CA of an old pod, a
   await expect(spoil(kube, KIND, OLD_POD)).rejects.toMatchObject({ code: 'KUBE_INVALID' });
   const other = Buffer.from(makeCa(join(cluster.directory, 'other'), 'ca', 'other').pem).toString('base64');
   for (const wrong of [other, undefined, other]) {
+    // The repair waits, so that the refusal is seen.
+    let release = (): void => {};
+    const hold = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    relay.fate = ({ method, path }) =>
+      method === 'PATCH' && path.endsWith(`/${FIELDS[KIND].name}`) ? { hold } : 'pass';
     await spoil(kube, KIND, wrong);
+    const refused = await until(
+      async () => {
+        const answer = await readLarge();
+        return answer.code !== 200 && answer;
+      },
+      'a refused conversion',
+      10_000,
+    );
+    expect(refused.message).toMatch(/conversion webhook .* failed: .*certificate/);
+    relay.fate = () => 'pass';
+    release();
     const began = performance.now();
     await until(async () => (await caBundle(kube, KIND)) === right, 'the repair', 10_000);
     await until(async () => (await readLarge()).code === 200, 'a conversion', 10_000);

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { Heard } from './heard.ts';
 import type { Target } from './pod/handshake.ts';
 import type { Count, Failure, Report, Wishes } from './pod/tally.ts';
 
@@ -15,6 +16,8 @@ export interface Totals {
 /** Collects the results of pods' calls, including the last report of a pod that has ended. */
 export class Collector {
   readonly #reports = new Map<string, Report>();
+  /** As late as the reports: a second or two. */
+  readonly heard = new Heard();
   #injections: Wishes = { go: false, tries: [] };
 
   constructor(server: Server) {
@@ -24,11 +27,17 @@ export class Collector {
         text += chunk;
       });
       asked.on('end', () => {
-        const report = JSON.parse(text) as Report;
-        this.#reports.set(report.pod, report);
+        this.#take(JSON.parse(text) as Report);
         response.setHeader('connection', 'close').end(JSON.stringify(this.#injections));
       });
     });
+  }
+
+  #take(report: Report): void {
+    const before = this.#reports.get(report.pod)?.counts ?? {};
+    for (const [target, { ok }] of Object.entries(report.counts))
+      if (ok > (before[target]?.ok ?? 0)) this.heard.add(`${report.name} → ${target}`);
+    this.#reports.set(report.pod, report);
   }
 
   totals(): Totals {

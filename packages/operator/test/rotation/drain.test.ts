@@ -6,6 +6,9 @@ import { budget, fields, leaf, MEMBERS, type Member, NAMESPACE, services, trustB
 import { LONG, MeshStage, pause, RESTART_ONLY, say } from './mesh-stage.ts';
 import { type RotationStage, setRotationStage } from './stage.ts';
 
+/** Seconds: the only pod of `silent`, without a budget, ends on one node before it starts on the other, and nothing calls meanwhile. */
+const MOVED_GAP = 90;
+
 // One mesh on two nodes, two pods of each part, runs under load through all tests below, in this order.
 let stage: RotationStage;
 let mesh: MeshStage;
@@ -111,30 +114,34 @@ test('a pod that starts in the middle of a rotation counts, and does not block i
   const first = await itsPod();
   expect(first?.node).toBe(from);
 
-  const traffic = await mesh.during('rotation, drained when trust and when leaves were written', async () => {
-    await mesh.ask('moved');
-    await drains.trustIsOut();
-    expect((await secretOf(stage.kube, 'hot')).cert).toBe(was.pair.cert);
-    await drains.drain(from, everyPart);
-    const second = await itsPod();
-    expect(second?.node).toBe(to);
-    expect(second?.name).not.toBe(first?.name);
-    const held = await until(
-      async () => {
-        const { phase, blockedBy } = await mesh.status();
-        const names = new Set(blockedBy.map(({ consumer }) => consumer));
-        const alone = names.size === 1 && names.has(`Deployment ${NAMESPACE}/silent`);
-        return phase === 'Activating' && alone ? blockedBy : undefined;
-      },
-      'only the silent one to be waited for, once leaves are out',
-      LONG,
-    );
-    say(`  ${JSON.stringify(held)}`);
-    for (const [name, anchors] of await bundles(stage.kube))
-      expect([name, anchors.includes(was.old)]).toEqual([name, true]);
-    await drains.drain(to, everyPart);
-    await drains.ended();
-  });
+  const traffic = await mesh.during(
+    'rotation, drained when trust and when leaves were written',
+    async () => {
+      await mesh.ask('moved');
+      await drains.trustIsOut();
+      expect((await secretOf(stage.kube, 'hot')).cert).toBe(was.pair.cert);
+      await drains.drain(from, everyPart);
+      const second = await itsPod();
+      expect(second?.node).toBe(to);
+      expect(second?.name).not.toBe(first?.name);
+      const held = await until(
+        async () => {
+          const { phase, blockedBy } = await mesh.status();
+          const names = new Set(blockedBy.map(({ consumer }) => consumer));
+          const alone = names.size === 1 && names.has(`Deployment ${NAMESPACE}/silent`);
+          return phase === 'Activating' && alone ? blockedBy : undefined;
+        },
+        'only the silent one to be waited for, once leaves are out',
+        LONG,
+      );
+      say(`  ${JSON.stringify(held)}`);
+      for (const [name, anchors] of await bundles(stage.kube))
+        expect([name, anchors.includes(was.old)]).toEqual([name, true]);
+      await drains.drain(to, everyPart);
+      await drains.ended();
+    },
+    MOVED_GAP,
+  );
   expect(traffic.failed).toBe(0);
   expect(traffic.silent).toEqual([]);
   await drains.expectRotated(was);

@@ -10,11 +10,11 @@ import { Collector } from './collector.ts';
 import { DIRECTIONS, GATEWAY, type GatewayOptions, gateway, jobNamed, PARTS } from './gateway.ts';
 import { operatorImage } from './image.ts';
 import { LONG, pause, say } from './mesh-stage.ts';
-import { allHeard, during, type Figures, row, tooQuiet } from './traffic.ts';
+import { allHeard, during, type Figures, gaps, MOST_GAP, row, tooQuiet } from './traffic.ts';
 
 /** Of each of 4 pods, so that S3.6's 50 a second are reached on a busy machine too. */
 const RATE = 18;
-const LEAST = { each: 1, inAll: 50 };
+const LEAST = { each: 1, inAll: 50, gap: MOST_GAP };
 
 interface JobStatus {
   readonly succeeded?: number;
@@ -103,13 +103,13 @@ export class Jobs {
     expect(await this.done(name)).toMatchObject({ succeeded: 1 });
   }
 
-  /** Prints what the parts did meanwhile. All of it was under load, in every direction. */
-  async underLoad(what: string, work: () => Promise<unknown>): Promise<Figures> {
+  /** Prints what the parts did meanwhile. All of it was under load, in every direction; `gap`: the most seconds without a call. */
+  async underLoad(what: string, work: () => Promise<unknown>, gap = LEAST.gap): Promise<Figures> {
     const figures = await during(this.collector, DIRECTIONS, work);
-    say(`${row(what, figures)} load ${loadavg()[0]?.toFixed(0)}`);
+    say(`${row(what, figures)} ${gaps(figures)}, load ${loadavg()[0]?.toFixed(0)}`);
     for (const reason of figures.reasons.slice(0, 10)) say(`  ${reason}`);
     expect(Object.keys(figures.directions).sort()).toEqual([...DIRECTIONS].sort());
-    expect(tooQuiet(figures, LEAST)).toEqual([]);
+    expect(tooQuiet(figures, { ...LEAST, gap })).toEqual([]);
     return figures;
   }
 

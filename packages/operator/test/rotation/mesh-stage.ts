@@ -6,6 +6,7 @@ import type { Totals } from './collector.ts';
 import { isSettled, livePods } from './looks.ts';
 import { AUTHORITY, deployment, MEMBERS, type Member, type MeshOptions, targetOf } from './mesh.ts';
 import type { RotationStage, RunningOperator } from './stage.ts';
+import { during, gaps, MOST_GAP, tooQuiet } from './traffic.ts';
 
 /** Calls per second of each of the ten pods. */
 const RATE = 11;
@@ -18,7 +19,7 @@ export interface Traffic {
   readonly seconds: number;
   readonly handshakes: number;
   readonly failed: number;
-  /** Directions without any successful call meanwhile. */
+  /** Directions without any successful call meanwhile, or without one for too long. */
   readonly silent: readonly string[];
 }
 
@@ -92,39 +93,34 @@ export class MeshStage {
     return authority;
   }
 
-  /** Each to each, and gRPC, whether there was a call or not; and every other that there was. */
-  #directions(): string[] {
+  /** Each to each, and gRPC, whether there was a call or not. */
+  #directions(): readonly string[] {
     const names = this.#members.map(({ name }) => name);
     const pairs = names.flatMap((from) => names.filter((to) => to !== from).map((to) => `${from} → ${to}`));
     const grpc = this.#members.filter((member) => member.grpc === 'client');
-    const known = [...pairs, ...grpc.map(({ name }) => `${name} → grpc (gRPC)`)];
-    return [...new Set([...known, ...this.stage.collector.totals().directions.keys()])];
+    return [...pairs, ...grpc.map(({ name }) => `${name} → grpc (gRPC)`)];
   }
 
-  /** Prints what the mesh did meanwhile, with every failure. */
-  async during(what: string, work: () => Promise<unknown>): Promise<Traffic> {
+  /** Prints what the mesh did meanwhile, with every failure. `gap`: the most seconds without a successful call in a direction. */
+  async during(what: string, work: () => Promise<unknown>, gap = MOST_GAP): Promise<Traffic> {
     const { collector } = this.stage;
-    const [before, apiBefore, from] = [collector.totals(), this.calls.totals(), performance.now()];
+    const apiBefore = this.calls.totals();
     const since = new Date().toISOString();
-    await work();
-    // Wait for the last reports.
-    await pause(3_000);
-    const seconds = (performance.now() - from) / 1000;
-    const [after, api] = [collector.totals(), this.calls.totals()];
+    const figures = await during(collector, this.#directions(), work);
+    const { seconds } = figures;
+    const api = this.calls.totals();
     const byApi = api.webhook - apiBefore.webhook + (api.api - apiBefore.api);
-    const handshakes = after.handshakes - before.handshakes + byApi;
+    const handshakes = figures.handshakes + byApi;
     const apiFailures = api.failures.slice(apiBefore.failures.length);
-    const failed = after.failed - before.failed + apiFailures.length;
+    const failed = figures.failed + apiFailures.length;
     say(
       `${what}: ${handshakes} handshakes in ${seconds.toFixed(0)} s (${(handshakes / seconds).toFixed(0)}/s, ${byApi} of them by the API server, ` +
         `${api.notMade - apiBefore.notMade} not made by it), ` +
-        `${failed} failed, ${after.skipped - before.skipped} left out, load ${loadavg()[0]?.toFixed(0)}`,
+        `${failed} failed, ${gaps(figures)}, load ${loadavg()[0]?.toFixed(0)}`,
     );
-    for (const line of alike(after.failures.filter(({ at }) => at >= since))) say(`  ${line}`);
+    for (const line of alike(collector.totals().failures.filter(({ at }) => at >= since))) say(`  ${line}`);
     for (const failure of apiFailures.slice(0, 5)) say(`  ${failure}`);
-    const silent = this.#directions().filter(
-      (key) => (after.directions.get(key)?.ok ?? 0) === (before.directions.get(key)?.ok ?? 0),
-    );
+    const silent = [...tooQuiet(figures, { each: 0, inAll: 0, gap })];
     if (api.webhook === apiBefore.webhook) silent.push('API server → webhook');
     if (api.api === apiBefore.api) silent.push('API server → api');
     return { seconds, handshakes, failed, silent };
