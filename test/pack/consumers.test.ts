@@ -25,6 +25,8 @@ describe('a program', () => {
     outside: 'NOT_IN_CLUSTER',
     embedded: expect.stringMatching(/^KUBECONFIG_/),
     errors: ['HandoverError', 'HandoverError'],
+    rotated: 3,
+    isOpenShift: false,
     oneOfEach: true,
   };
   const ALONE = { ...WELL, fetched: WELL.said, withoutUndici: 'PEER_MISSING', channel: 'none' };
@@ -70,6 +72,8 @@ describe('a program', () => {
         fetched: WELL.said,
         peers: true,
         errors: true,
+        rotated: 3,
+        isOpenShift: false,
         copies: 2,
       });
     },

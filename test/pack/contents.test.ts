@@ -72,6 +72,33 @@ test.each(packed)('$name has no dependencies and no install scripts', ({ name })
   ).toEqual(['@handover', 'handover']);
 });
 
+// A repository, a homepage and an address for bugs come with the first release: there is no public repository yet.
+test.each(packed)('the package.json of $name says what a registry shows', ({ name }) => {
+  expect(manifestOf(name)).toMatchObject({
+    name,
+    version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    description: expect.stringMatching(/^[A-Z].{20,}[^.]$/),
+    license: 'Apache-2.0',
+    type: 'module',
+    engines: { node: '>=20.19' },
+    keywords: expect.arrayContaining(['tls', 'rotation']),
+    exports: { './package.json': './package.json' },
+    files: expect.arrayContaining(['dist', 'types', 'CHANGELOG.md']),
+  });
+});
+
+test('the packed types of the runtime hover with their examples', () => {
+  const types = join(at('@handover/runtime'), 'types');
+  const declared = readdirSync(types, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.d.ts'))
+    .map((file) => readFileSync(join(types, file), 'utf8'))
+    .join('\n');
+  for (const name of ['openTrust', 'openIdentity', 'openToken', 'openTlsProfile', 'serveStatus'])
+    expect(declared).toMatch(
+      new RegExp(`@example(?:(?!\\*/)[\\s\\S])*\\*/\\s*export declare (?:async )?function ${name}\\(`),
+    );
+});
+
 test.each(packed)('all paths in the package.json of $name exist', ({ name }) => {
   const { main, types, exports, bin = {} } = manifestOf(name);
   const endsOf = (way: Way): readonly string[] => {

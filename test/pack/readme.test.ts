@@ -2,15 +2,24 @@ import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { setStage } from '../../scripts/tsdoc/stage.mjs';
 import { ROOT } from './src/install.ts';
 import { programs } from './src/project.ts';
 import { start } from './src/run.ts';
 
 const cwd = programs();
-const readme = readFileSync(join(cwd, 'node_modules/@handover/runtime/README.md'), 'utf8');
-const snippets = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = '']) => code);
+const { bare } = inject('installed');
+
+/** The examples in the README of a package, as it is installed in a folder. */
+const snippetsOf = (name: string, project: string) => {
+  const readme = readFileSync(join(project, 'node_modules', name, 'README.md'), 'utf8');
+  return [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(
+    ([, code = ''], index) => [index, name, project, code] as const,
+  );
+};
+const ofRuntime = snippetsOf('@handover/runtime', cwd);
+const ofCommand = snippetsOf('handover', bare);
 
 /** Text that a snippet says it prints: the comment behind a line with console.log at the margin. */
 const promisedBy = (code: string): readonly string[] =>
@@ -56,14 +65,15 @@ afterAll(async () => {
 });
 
 test('there are examples', () => {
-  expect(snippets.length).toBeGreaterThanOrEqual(7);
+  expect(ofRuntime.length).toBeGreaterThanOrEqual(7);
+  expect(ofCommand.length).toBeGreaterThanOrEqual(1);
 });
 
-test.each(snippets.map((code, index) => [index, code] as const))(
-  'example %i of the README runs alone, and prints what it says',
-  async (index, code) => {
+test.each([...ofRuntime, ...ofCommand])(
+  'example %i of the README of %s runs alone, and prints what it says',
+  async (index, _name, project, code) => {
     const { port } = database.address() as { port: number };
-    const file = join(folder, `example-${index}.mjs`);
+    const file = join(mkdtempSync(join(project, 'readme-')), `example-${index}.mjs`);
     writeFileSync(
       file,
       stage
@@ -74,7 +84,7 @@ test.each(snippets.map((code, index) => [index, code] as const))(
     const promised = promisedBy(code);
     expect(promised.length).toBeGreaterThan(0);
     const runner = [join(folder, 'run.mjs'), file, `${promised.length}`];
-    const ended = await start(cwd, process.execPath, runner, stage.env).ended;
+    const ended = await start(project, process.execPath, runner, stage.env).ended;
     expect(ended).toMatchObject({ code: 0 });
     expect(JSON.parse(ended.stdout).sort()).toEqual([...promised].sort());
   },

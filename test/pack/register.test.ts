@@ -87,6 +87,8 @@ describe.each(NODES)('on Node %s', (version) => {
     expect(await dial(env, 'default', [])).toEqual([false, false, true]);
     expect(await dial(env)).toEqual([true, false, true]);
     expect(await dial({ ...env, HANDOVER_CA_ONLY: 'true' })).toEqual([true, false, false]);
+    files.put({ 'extra.crt': cas[2].pem.replaceAll('\n', '\r\n') });
+    expect(await dial(env)).toEqual([true, false, true]);
   });
 
   test('the line of a Dockerfile does the same', async () => {

@@ -1,10 +1,10 @@
-import { copyFileSync, mkdtempSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { project } from './src/project.ts';
 import { start } from './src/run.ts';
-import { WORLD } from './src/world.ts';
+import { Files, WORLD } from './src/world.ts';
 
 const cwd = project('runtimes', ['bun@1.4.4', 'deno@2.9.6', 'undici@7.30.2']);
 const source = fileURLToPath(new URL('./consumers/other-runtimes.mjs', import.meta.url));
@@ -39,3 +39,28 @@ test('on Bun clients of node:https and node:tls follow the files, and the rest s
     serve: UNSUPPORTED,
   });
 });
+
+// Their servers keep their first certificate, while a status would show the newest.
+test.each([
+  ['bun', ['run']],
+  ['bun', ['run', '--preload', '@handover/runtime/register']],
+  ['deno', ['run', '-A']],
+  ['deno', ['run', '-A', '--preload', './node_modules/@handover/runtime/dist/register.js']],
+])(
+  'register ends a program on %s %s before it starts, unless no variable names a file',
+  async (name, args) => {
+    const preloads = args.includes('--preload');
+    writeFileSync(
+      join(cwd, 'register.mjs'),
+      `${preloads ? '' : "await import('@handover/runtime/register');"} console.log('started');`,
+    );
+    const under = (env: Readonly<Record<string, string>>) =>
+      start(cwd, join(cwd, 'node_modules/.bin', name), [...args, 'register.mjs'], env).ended;
+    expect(await under(new Files(cwd).env)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `@handover/runtime/register: RUNTIME_UNSUPPORTED: register does not work on ${name}; use openTrust and openIdentity\n`,
+    });
+    expect(await under({})).toMatchObject({ code: 0, stdout: 'started\n' });
+  },
+);

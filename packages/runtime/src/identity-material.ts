@@ -58,6 +58,7 @@ function contextFor(pems: Pems, path: string): SecureContext {
   try {
     return contextOf(pems);
   } catch (cause) {
+    if (cause instanceof TypeError) throw cause; // ours: OpenSSL's refusals are plain errors
     throw new RuntimeError('IDENTITY_REFUSED', `${path} is refused by OpenSSL; is the key too weak?`, {
       path,
       cause,

@@ -12,7 +12,9 @@ export type Reason =
   /** Certificate and key do not belong together. */
   | 'mismatch'
   /** A certificate that has expired or is not valid yet. */
-  | 'not_valid_now';
+  | 'not_valid_now'
+  /** The files may be good: the code that reads them has a fault. */
+  | 'program_error';
 
 /** Result of a reload: a reason, with an error when the new files could not be used. */
 export type Outcome =
@@ -88,9 +90,11 @@ export function failureOf(thrown: unknown, path: string): Failure {
           retry: 'later',
           cause: thrown,
         });
-  const reason = REASONS[error.code] ?? (error.code.startsWith('FILE_') ? 'read_error' : 'parse_error');
-  return { reason, error };
+  return { reason: thrown instanceof TypeError ? 'program_error' : reasonOf(error.code), error };
 }
+
+const reasonOf = (code: string): Failure['reason'] =>
+  REASONS[code] ?? (code.startsWith('FILE_') ? 'read_error' : 'parse_error');
 
 const firstLine = (thrown: unknown): string => {
   const text = thrown instanceof Error ? thrown.message : String(thrown);

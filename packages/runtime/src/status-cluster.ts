@@ -6,7 +6,7 @@ import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
 import type { Roll } from './status-roll.ts';
-import { clearInterval, clearTimeout, setInterval, setTimeout } from './timers.ts';
+import { clearInterval, clearTimeout, setInterval, setTimeout, uptimeMs } from './timers.ts';
 import { warn } from './warn.ts';
 
 /** Tries, and time, before a place counts as taken by a program that is not of this group. */
@@ -129,12 +129,12 @@ export class Worker {
 
   async #enter(): Promise<void> {
     await this.announce();
-    const end = performance.now() + ENTER_MS;
+    const end = uptimeMs() + ENTER_MS;
     for (let tries = 1; !this.#stop.signal.aborted; tries++) {
       try {
         return await this.#lead();
       } catch (error) {
-        if (!isTaken(error) || tries >= TRIES || performance.now() > end) throw error;
+        if (!isTaken(error) || tries >= TRIES || uptimeMs() > end) throw error;
       }
       if (await this.#join()) return;
       await pause(TRY_MS, this.#stop.signal);

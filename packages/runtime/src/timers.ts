@@ -1,8 +1,11 @@
+import { performance } from 'node:perf_hooks';
+import * as timers from 'node:timers';
+
 /**
- * The timers of Node, as they are when this package is imported. Test runners replace the global ones (`useFakeTimers`), and a
- * reload must not wait for a test to move the clock.
+ * Node's own timers, from the module: test runners replace the global ones (`useFakeTimers`), even before this package is imported,
+ * and a reload must not wait for a test to move the clock.
  */
-export const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = globalThis;
+export const { setTimeout, clearTimeout, setInterval, clearInterval, setImmediate } = timers;
 
 /** Milliseconds since the process began; does not jump with the wall clock. */
 export const uptimeMs: () => number = performance.now.bind(performance);

@@ -3,6 +3,8 @@ const { createServer, get } = require('node:https');
 const runtime = require('@handover/runtime');
 const { credentials } = require('@handover/runtime/grpc');
 const { inCluster } = require('@handover/runtime/kubernetes');
+const { isOpenShift } = require('@handover/runtime/openshift');
+const { openTestMesh } = require('@handover/runtime/testing');
 const { dispatcher } = require('@handover/runtime/undici');
 
 const [folder] = process.argv.slice(2);
@@ -33,7 +35,12 @@ const textFrom = (options) =>
   ending.abort();
   server.closeAllConnections();
   server.close();
+  const mesh = await openTestMesh();
+  await mesh.rotate();
+  mesh.close();
   const outcome = {
+    rotated: mesh.trust.status().loads,
+    isOpenShift: isOpenShift(),
     said,
     fetched,
     peers: peers.join() === 'true,function,function',

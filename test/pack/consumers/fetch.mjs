@@ -1,4 +1,4 @@
-// trust.fetch as programs use fetch. Arguments: a folder with tls.crt, tls.key and ca.crt; a package to import first, or nothing.
+// trust.fetch as programs use fetch. Arguments: a folder with tls.crt, tls.key, ca.crt and other.crt, another CA; a package to import first, or nothing.
 import { createServer } from 'node:https';
 import { gzipSync } from 'node:zlib';
 
@@ -9,6 +9,7 @@ const ending = new AbortController();
 const { signal } = ending;
 const identity = await openIdentity({ cert: `${folder}/tls.crt`, key: `${folder}/tls.key` }, { signal });
 const trust = await openTrust(`${folder}/ca.crt`, { signal });
+const stranger = await openTrust(`${folder}/other.crt`, { signal });
 
 const server = createServer((request, response) => {
   const chunks = [];
@@ -103,7 +104,7 @@ const outcome = {
   aborted: await reading,
   abortedBefore: await errorOf(trust.fetch(href, { signal: AbortSignal.abort() })),
   refused: await errorOf(trust.fetch(`https://127.0.0.1:${free}/`)),
-  unknown: await errorOf(fetch(href)),
+  unknown: await errorOf(stranger.fetch(href)),
   twenty: new Set(await Promise.all(Array.from({ length: 20 }, () => said(trust.fetch(href))))).size,
 };
 ending.abort();

@@ -52,6 +52,8 @@ import {
   type KubeConfigLike,
 } from '@handover/runtime/kubernetes';
 import { isOpenShift } from '@handover/runtime/openshift';
+import { openTestMesh, type TestMesh } from '@handover/runtime/testing';
+
 export type Every = [
   ContextOptions,
   CutEvent,
@@ -147,6 +149,16 @@ export async function cluster(config: KubeConfigLike): Promise<string> {
   // @ts-expect-error a path or a URL
   await inside.fetch(1);
   return inside.namespace;
+}
+
+export async function inMemory(): Promise<readonly [Identity, Trust]> {
+  const mesh: TestMesh = await openTestMesh();
+  await mesh.rotate();
+  await mesh.spoil();
+  mesh.close();
+  // @ts-expect-error there is no such method
+  mesh.nothing();
+  return [mesh.identity, mesh.trust];
 }
 
 export const codes = (error: unknown): string | undefined =>

@@ -87,6 +87,19 @@ const reading = (options) =>
     socket.once('close', () => reject(new Error('closed')));
   });
 const kept = tls.createSecureContext({ ca: fromFile });
+const keptWithoutCa = tls.createSecureContext();
+const sslWithoutRoots = grpc.credentials.createSsl();
+const connecting = async (port, credentials) => {
+  const client = new grpc.Client(`localhost:${port}`, credentials);
+  try {
+    await new Promise((resolve, reject) => {
+      client.waitForReady(Date.now() + 2_000, (error) => (error ? reject(error) : resolve()));
+    });
+    return 'ok';
+  } finally {
+    client.close();
+  }
+};
 
 const CLIENTS = {
   fetch: [overHttps, (url) => fetch(url).then((response) => response.text())],
@@ -111,6 +124,10 @@ const CLIENTS = {
   'node:tls, a context kept since the start': [
     overTls,
     (_, port) => reading({ port, host: 'localhost', secureContext: kept }),
+  ],
+  'node:tls, a context without `ca` kept since the start': [
+    overTls,
+    (_, port) => reading({ port, host: 'localhost', secureContext: keptWithoutCa }),
   ],
   axios: [overHttps, (url) => axios.get(url, { proxy: false }).then(({ data }) => data)],
   got: [overHttps, (url) => got(url, { retry: { limit: 0 } }).text()],
@@ -138,19 +155,10 @@ const CLIENTS = {
       return 'ok';
     },
   ],
-  '@grpc/grpc-js': [
+  '@grpc/grpc-js': [overHttp2, (_, port) => connecting(port, grpc.credentials.createSsl(fromFile))],
+  '@grpc/grpc-js, credentials without roots kept since the start': [
     overHttp2,
-    async (_, port) => {
-      const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createSsl(fromFile));
-      try {
-        await new Promise((resolve, reject) => {
-          client.waitForReady(Date.now() + 2_000, (error) => (error ? reject(error) : resolve()));
-        });
-        return 'ok';
-      } finally {
-        client.close();
-      }
-    },
+    (_, port) => connecting(port, sslWithoutRoots),
   ],
 };
 
@@ -175,7 +183,9 @@ const outcomeOf = (name) => {
 const answers = async (name) => (await outcomeOf(name)) === 'ok';
 /** Refused for its certificate; a channel of grpc-js says only that it did not connect. */
 const refuses = async (name) =>
-  (name === '@grpc/grpc-js' ? /deadline/ : /UNABLE_TO_VERIFY_LEAF_SIGNATURE/).test(await outcomeOf(name));
+  (name.startsWith('@grpc/grpc-js') ? /deadline/ : /UNABLE_TO_VERIFY_LEAF_SIGNATURE/).test(
+    await outcomeOf(name),
+  );
 /** One after the other: the first that asks waits for the change, and a busy machine is not made busier. */
 const all = async (check) => {
   const outcomes = {};

@@ -20,7 +20,7 @@ const codeOf = (promise) =>
     (error) => error.code,
   );
 
-module.exports.use = async ({ runtime, kubernetes, handover, grpc }, [folder]) => {
+module.exports.use = async ({ runtime, kubernetes, openshift, testing, handover, grpc }, [folder]) => {
   const ending = new AbortController();
   const { signal } = ending;
   const ca = `${folder}/ca.crt`;
@@ -47,7 +47,12 @@ module.exports.use = async ({ runtime, kubernetes, handover, grpc }, [folder]) =
     withoutUndici = code;
   }
   const channel = grpc === undefined ? 'none' : typeof grpc.credentials(trust)._createSecureConnector;
+  const mesh = await testing.openTestMesh();
+  await mesh.rotate();
+  mesh.close();
   const outcome = {
+    rotated: mesh.trust.status().loads,
+    isOpenShift: openshift.isOpenShift(),
     node: process.versions.node,
     said,
     refused,

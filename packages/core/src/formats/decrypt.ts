@@ -79,6 +79,9 @@ export const decrypt = (from: DerReader, bytes: Uint8Array, password: Password):
     const decipher = createDecipheriv(name, key, iv);
     return Buffer.concat([decipher.update(bytes), decipher.final()]);
   } catch (cause) {
+    // ERR_CRYPTO_INVALID_IV is about the keystore; any other TypeError is our own fault.
+    if (cause instanceof TypeError && (cause as NodeJS.ErrnoException).code !== 'ERR_CRYPTO_INVALID_IV')
+      throw cause;
     throw new CoreError('KEYSTORE_PASSWORD', 'the password does not open the keystore; give the right file', {
       cause,
     });

@@ -1,6 +1,7 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { Document } from 'yaml';
 import { codeOf, Directories } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
 import { passOnce, readYaml } from '../index.ts';
@@ -47,6 +48,17 @@ describe('YAML', () => {
       ...Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join()}]`),
     ].join('\n');
     expect(await codeOf(() => readYaml(bomb, 'm.yaml'))).toMatch(/^YAML_INVALID: m\.yaml:1:1/);
+  });
+
+  test('that a fault of our own keeps from being read is not called invalid', () => {
+    const toJs = vi.spyOn(Document.prototype, 'toJS').mockImplementation(() => {
+      throw new TypeError('x is not a function');
+    });
+    try {
+      expect(() => readYaml('a: 1', 'm.yaml')).toThrow(TypeError);
+    } finally {
+      toJs.mockRestore();
+    }
   });
 
   test('with a bad field names file, place and field', async () => {

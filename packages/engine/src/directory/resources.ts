@@ -34,7 +34,8 @@ export function readYaml(text: string, name: string): readonly { value: unknown;
     const where = place(document.contents.range?.[0] ?? document.range[0]);
     try {
       return [{ value: document.toJS({ maxAliasCount: 100 }) as unknown, where }];
-    } catch {
+    } catch (cause) {
+      if (cause instanceof TypeError) throw cause; // ours: yaml throws a ReferenceError for too many aliases
       return refuse(where, 'its aliases expand to too much data; write the values out');
     }
   });

@@ -29,13 +29,15 @@ interface DefaultCertificates {
   setDefaultCACertificates?(certificates: readonly string[]): void;
 }
 
-/** One text for each certificate, as Node takes them. */
+/** One text for each certificate, as Node takes them. Lines of a file may end in CRLF. */
 const blocksOf = (pem: string): readonly string[] =>
-  pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/g) ?? [];
+  (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (block) => `${block}\n`,
+  );
 
 const blocksIn = (path: string | undefined): readonly string[] => {
   try {
-    return path ? blocksOf(`${readFileSync(path, 'utf8')}\n`) : [];
+    return path ? blocksOf(readFileSync(path, 'utf8')) : [];
   } catch {
     return []; // Node has warned of it
   }
@@ -69,7 +71,7 @@ export class FollowedMaterial {
       this.#rebuild();
     };
     update();
-    this.#setDefaults();
+    this.#setDefaults(); // first: contexts that are made again at a change take the new defaults
     trust?.[SOURCE].onSwap(update);
     identity?.[SOURCE].onSwap(update);
     profile?.onSwap(update);

@@ -1,5 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import { openIdentity } from '../identity.ts';
+import { refuseOn } from '../only-node.ts';
 import { shownOf } from '../status.ts';
 import { joinProgram } from '../status-program.ts';
 import { openTlsProfile } from '../tls-profile.ts';
@@ -13,6 +14,7 @@ import { reportThread, Threads } from './threads.ts';
 export async function register(env: Readonly<Record<string, string | undefined>>): Promise<void> {
   const settings = settingsFrom(env);
   if (settings === undefined) return;
+  refuseOn(['bun', 'deno'], 'register', 'use openTrust and openIdentity'); // their servers keep their first certificate
   const { ca, caOnly, status } = settings;
   const shows = isMainThread && status !== undefined;
   const threads = shows ? new Threads() : undefined; // before the program starts any
