@@ -20,3 +20,9 @@ test('the image runs as the Deployment’s user, by number, so that a kubelet ca
   const [, user] = /^USER (\d+):\1$/m.exec(last) ?? [];
   expect(deployment).toContain(`runAsUser: ${user},`);
 });
+
+test('the image is built on the newest Node that comes first', () => {
+  const [, major] = /^ARG NODE_IMAGE=node:(\d+)-/m.exec(dockerfile) ?? [];
+  expect(readFileSync('CONTRIBUTING.md', 'utf8')).toContain(`\nNode ${major} and 22 come first.`);
+  expect(major).toBe('24');
+});

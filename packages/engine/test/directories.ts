@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { DirectoryHome, type DirectoryOptions, type Files } from '../src/index.ts';
+import { copyTree } from './copy-tree.ts';
 import { dealKey, MESH } from './world.ts';
 
 // In memory where possible: these tests sync thousands of times, and none of them cuts the power.
@@ -39,7 +40,7 @@ export class Directories {
 
   copy(from: string): string {
     const path = join(this.#root, `home-${++this.#count}`);
-    cpSync(from, path, { recursive: true, verbatimSymlinks: true });
+    copyTree(from, path);
     return path;
   }
 

@@ -1,5 +1,15 @@
 import { type Observed, type Plan, plan, type Transition, withRole } from '@handover/core';
-import { claimOf, type Home, type Look, type StoredObject, sealed, type TakeLook } from '@handover/engine';
+import {
+  claimOf,
+  digestOf,
+  type FileData,
+  type Home,
+  type Look,
+  type ObjectRecord,
+  type StoredObject,
+  sealed,
+  type TakeLook,
+} from '@handover/engine';
 import { duration } from '@handover/material';
 import { describe, expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
@@ -35,22 +45,37 @@ const shows = async (
   return false;
 };
 
-/** A home that takes every record for its own, sealed or not. */
-const credulous = (home: Home): Home => {
-  const believing = (take: TakeLook) => async (): Promise<Look> => {
-    const look = await take();
-    const { objects, authorities } = look;
-    const read = async (id: string): Promise<StoredObject | undefined> => {
-      const [stored, record] = [await objects.read(id), await authorities.load(SIMULATED_AUTHORITY)];
-      if (stored?.record === undefined || record === undefined) return stored;
-      return {
-        ...stored,
-        ...claimOf(stored.record, sealed(id, stored.record, SIMULATED_AUTHORITY, record.sealKey)),
+/** A home that shows objects otherwise than they are, and takes every record for its own, sealed or not. */
+const showing =
+  (changed: (id: string, stored: Recorded) => Recorded) =>
+  (home: Home): Home => {
+    const believing = (take: TakeLook) => async (): Promise<Look> => {
+      const look = await take();
+      const { objects, authorities } = look;
+      const read = async (id: string): Promise<StoredObject | undefined> => {
+        const [stored, authority] = [await objects.read(id), await authorities.load(SIMULATED_AUTHORITY)];
+        if (stored?.record === undefined || authority === undefined) return stored;
+        const shown = changed(id, { ...stored, record: stored.record });
+        const seal = sealed(id, shown.record, SIMULATED_AUTHORITY, authority.sealKey);
+        return { ...shown, ...claimOf(shown.record, seal) };
       };
+      return { ...look, objects: { ...objects, read } };
     };
-    return { ...look, objects: { ...objects, read } };
+    return { ...home, fresh: believing(home.fresh), cached: home.cached && believing(home.cached) };
   };
-  return { ...home, fresh: believing(home.fresh), cached: home.cached && believing(home.cached) };
+type Recorded = StoredObject & { readonly record: ObjectRecord };
+
+const credulous = showing((_, stored) => stored);
+
+/** Shows the first bytes of each bundle for ever, under the newest record. */
+const stale = (home: Home): Home => {
+  const first = new Map<string, FileData>();
+  return showing((id, stored) => {
+    if (!id.includes('/configmaps/')) return stored;
+    const data = first.get(id) ?? stored.data;
+    first.set(id, data);
+    return { ...stored, data, record: { ...stored.record, digest: digestOf(data) } };
+  })(home);
 };
 
 describe('the checker sees through a planner that', () => {
@@ -164,4 +189,8 @@ describe('the checker sees through a planner that', () => {
     expect(await shows(broken, 'liveness', ['neighbour'], credulous)).toBe(true);
     expect(await shows(STRATEGIES.phased, 'liveness', ['neighbour'], credulous)).toBe(false);
   });
+});
+
+it('the checker sees through a home that says Ready by its records while a bundle refuses a leaf', async () => {
+  expect(await shows(STRATEGIES.phased, 'ready', [], stale)).toBe(true);
 });

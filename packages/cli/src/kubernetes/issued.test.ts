@@ -109,17 +109,19 @@ test('an operator writes every certificate to its log at any level, with its req
       .sort();
     expect(told).toEqual([
       expect.stringMatching(
-        /^Authority: Issued the CA certificate of CA generation 1: serial [0-9a-f]+, valid until 20/,
-      ),
-      expect.stringMatching(/^Authority: Issued the CA certificate of CA generation 2: serial /),
-      expect.stringMatching(
-        /^Authority: Issued the cross-certificate of CA generation 2, signed by CA generation 1: /,
+        /^Authority: Issued the CA certificate of CA generation 1: serial [0-9a-f]+, valid until [^ ]+, requested by helm \(resource\), because /,
       ),
       expect.stringMatching(
-        /^Leaf: Issued a certificate signed by CA generation 1 for web\.default\.svc: serial /,
+        /^Authority: Issued the CA certificate of CA generation 2: serial .*, requested by kubectl-annotate \(annotation\), /,
       ),
       expect.stringMatching(
-        /^Leaf: Issued a certificate signed by CA generation 2 for web\.default\.svc: serial /,
+        /^Authority: Issued the cross-certificate of CA generation 2, signed by CA generation 1: .*, requested by kubectl-annotate \(annotation\), /,
+      ),
+      expect.stringMatching(
+        /^Leaf: Issued a certificate signed by CA generation 1 for web\.default\.svc: serial .*, requested by argocd \(resource\), /,
+      ),
+      expect.stringMatching(
+        /^Leaf: Issued a certificate signed by CA generation 2 for web\.default\.svc: serial .*, requested by argocd \(resource\), /,
       ),
     ]);
   });

@@ -148,6 +148,20 @@ describe('One Authority that cannot be used hides no other', () => {
     await expectNamed('tenant/mesh', 'STATE_OF_ANOTHER', /kubectl -n handover-system annotate secret /);
   });
 
+  test('its state belongs to no Authority by UID, and is older than it', async () => {
+    const at = await state();
+    const annotations = { 'handover.dev/authority-uid': null };
+    await kube.patch(secrets, at, { merge: { metadata: { annotations } } });
+    expect(await runs('status', 'tenant/mesh')).toMatchObject({ code: 0 });
+    await kube.delete(RESOURCE_KINDS.Authority, AT);
+    // Dates of the API server have whole seconds.
+    const { metadata } = (await kube.get(secrets, at)) ?? {};
+    const made = Date.parse(metadata?.creationTimestamp ?? '');
+    await vi.waitUntil(() => Date.now() >= made + 1_000, { timeout: 5_000 });
+    await authority('tenant', 'mesh');
+    await expectNamed('tenant/mesh', 'STATE_OF_ANOTHER', /kubectl -n handover-system annotate secret /);
+  });
+
   test('its state is no JSON', async () => {
     await spoil('{');
     await expectNamed('tenant/mesh', 'STATE_UNREADABLE', /restore it from a backup/);

@@ -26,8 +26,8 @@ async function lookAgain(
   }
   const { declared } = last;
   const certificates = [...record.certificates.values()];
-  const own = { id: responsibilities.id, record };
-  for (const [id, object] of await believed(read, { authorities: look.authorities, declared, own })) {
+  const believing = { authorities: look.authorities, declared, record, responsibilities };
+  for (const [id, object] of await believed(read, believing)) {
     if (!responsibilities.bundles.has(id) || !again.has(id)) return undefined;
     const found = asAskedFor(id, object, last.outputs);
     again.set(id, objectSeen(id, found, responsibilities, last.outputs, certificates, now));

@@ -1,107 +1,19 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { withRole } from '@handover/core';
-import { day, hour, instant, minute, parseCertificates, verifyChain } from '@handover/material';
+import { day, hour, minute, parseCertificates } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Directories, loaded, visible } from '../../test/directories.ts';
-import {
-  type ControllerEvent,
-  clockReport,
-  confirmClock,
-  diskFiles,
-  passOnce,
-  runDirectory,
-  SteadyClock,
-  statusOf,
-} from '../index.ts';
+import { Directories, visible } from '../../test/directories.ts';
+import { ID, Machine } from '../../test/machine.ts';
+import { type ControllerEvent, clockReport, confirmClock, runDirectory } from '../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
 
-const ID = 'default/mesh';
 const YEAR = 365 * day;
-const START = Date.UTC(2030, 0, 1);
-
-/** A directory on a machine whose clock can be set, and whose time since boot cannot. */
-class Machine {
-  readonly path = directories.make();
-  /** How far the clock is ahead. */
-  ahead = 0;
-  #true = START;
-  #boot = START - day;
-
-  /** A new process each time, as from cron. */
-  home() {
-    const clock = new SteadyClock(
-      diskFiles,
-      `${this.path}/state`,
-      () => this.#true + this.ahead,
-      () => this.#true - this.#boot,
-    );
-    return directories.home(this.path, undefined, { clock });
-  }
-
-  pass(ms: number): void {
-    this.#true += ms;
-  }
-
-  /** Off for this long, then booted again. */
-  reboot(off: number): void {
-    this.#true += off;
-    this.#boot = this.#true - minute;
-  }
-
-  get now() {
-    return instant(this.#true);
-  }
-
-  async run(): Promise<string | undefined> {
-    const home = this.home();
-    const lock = await home.lock();
-    try {
-      await passOnce(home, home.load(), () => {});
-      return undefined;
-    } catch (error) {
-      return (error as { code?: string }).code;
-    } finally {
-      await lock.release();
-    }
-  }
-
-  async state() {
-    const state = (await this.home().authorities.load(ID))?.state;
-    if (state === undefined) throw new TypeError('no authority');
-    return state;
-  }
-
-  async status() {
-    const home = this.home();
-    const [authority] = (await statusOf(loaded(home).fresh)).authorities;
-    if (authority === undefined) throw new TypeError('no authority');
-    return authority;
-  }
-
-  /** Leaves that a peer with the right time refuses with any of the bundles. */
-  refused(): string[] {
-    const { chains, bundles } = visible(this.path);
-    const read = (pem: string) => parseCertificates(pem).certificates;
-    return [...chains].flatMap(([leaf, chain]) =>
-      [...bundles].flatMap(([bundle, anchors]) => {
-        const asked = {
-          chain: read(chain),
-          anchors: read(anchors),
-          at: this.now,
-          purpose: 'server',
-        } as const;
-        const verdict = verifyChain(asked);
-        return verdict.ok ? [] : [`${bundle} refuses ${leaf}: ${verdict.reason}`];
-      }),
-    );
-  }
-}
 
 const begun = async (): Promise<Machine> => {
-  const machine = new Machine();
+  const machine = new Machine(directories);
   await machine.run();
   machine.pass(hour);
   await machine.run();
@@ -140,20 +52,36 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
     expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, blockedBy: [] });
   });
 
-  test('in the middle of a rotation: the old CA is neither retired nor dropped from a bundle', async () => {
-    const machine = await begun();
-    await machine.home().requests.ask({ authority: ID, rotate: 'r' });
-    await machine.run();
-    machine.ahead = 5 * YEAR;
-    await machine.run();
-    expect((await machine.state()).generations.map(({ role }) => role)).toEqual(['next', 'current']);
-    for (const bundle of visible(machine.path).bundles.values())
-      expect(parseCertificates(bundle).certificates).toHaveLength(2);
-    machine.ahead = 0;
-    machine.pass(minute);
-    await machine.run();
-    expect(machine.refused()).toEqual([]);
-  });
+  test.each([
+    ['before the new CA signs', ['next', 'current']],
+    ['while the old CA is still trusted', ['current', 'previous']],
+  ])(
+    'in the middle of a rotation, %s: the old CA is neither retired nor dropped from a bundle',
+    async (_when, roles) => {
+      const machine = await begun();
+      await machine.home().requests.ask({ authority: ID, rotate: 'r' });
+      const now = async () => (await machine.state()).generations.map(({ role }) => role);
+      await machine.run();
+      for (let step = 0; step < 8 && `${await now()}` !== `${roles}`; step++) {
+        machine.pass(minute);
+        await machine.run();
+      }
+      expect(await now()).toEqual(roles);
+      machine.ahead = 5 * YEAR;
+      // Long enough for each step of a rotation, and not for the clock to be believed.
+      for (let step = 0; step < 9; step++) {
+        await machine.run();
+        machine.pass(minute);
+      }
+      expect(await now()).toEqual(roles);
+      for (const bundle of visible(machine.path).bundles.values())
+        expect(parseCertificates(bundle).certificates).toHaveLength(2);
+      machine.ahead = 0;
+      machine.pass(minute);
+      await machine.run();
+      expect(machine.refused()).toEqual([]);
+    },
+  );
 });
 
 describe('a clock that leaps ahead and is right', () => {
@@ -225,7 +153,7 @@ describe('a clock that is corrected during handover run', () => {
   };
 
   test('from years ahead: within seconds an error says that the clock is behind', async () => {
-    const machine = new Machine();
+    const machine = new Machine(directories);
     machine.ahead = 2 * YEAR;
     const said = await running(
       machine,
@@ -254,7 +182,8 @@ describe('a clock that is corrected during handover run', () => {
 });
 
 describe('a clock that was five years ahead for so long that it was trusted', () => {
-  test('is refused once it is right, and one command resolves it: a valid CA signs, leaves verify, nothing is stuck', async () => {
+  /** Its CA was made in the future. */
+  const trustedAhead = async (): Promise<Machine> => {
     const machine = await begun();
     machine.ahead = 5 * YEAR;
     for (let step = 0; step < 8; step++) {
@@ -264,6 +193,27 @@ describe('a clock that was five years ahead for so long that it was trusted', ()
     expect(withRole(await machine.state(), 'current')?.number).toBe(2);
     machine.ahead = 0;
     machine.pass(minute);
+    return machine;
+  };
+
+  test('holds up a distrust, too, once it is right; the same command carries it out', async () => {
+    const machine = await trustedAhead();
+    await machine.home().requests.ask({ authority: ID, distrust: 2 });
+    expect(await machine.run()).toBe('CLOCK_BEHIND');
+    expect(withRole(await machine.state(), 'current')?.number).toBe(2);
+    const home = machine.home();
+    await confirmClock(home, home.load());
+    expect(await machine.run()).toBeUndefined();
+    expect(withRole(await machine.state(), 'current')?.number).toBe(3);
+    const stolen = (await machine.state()).generations.find(({ number }) => number === 2);
+    expect(stolen?.role ?? 'distrusted').toBe('distrusted');
+    for (const bundle of visible(machine.path).bundles.values())
+      expect(parseCertificates(bundle).certificates).toHaveLength(1);
+    expect(machine.refused()).toEqual([]);
+  });
+
+  test('is refused once it is right, and one command resolves it: a valid CA signs, leaves verify, nothing is stuck', async () => {
+    const machine = await trustedAhead();
     expect(await machine.run()).toBe('CLOCK_BEHIND');
     const home = machine.home();
     expect((await clockReport(home, home.load())).ahead).toMatchObject([{ authority: ID }]);

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
-  cpSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -17,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { afterAll, describe, expect, test } from 'vitest';
+import { copyTree } from '../../test/copy-tree.ts';
 import { MESH } from '../../test/world.ts';
 import { DirectoryHome } from '../index.ts';
 
@@ -75,7 +75,7 @@ const moveBehindLink =
   (path: string, uid: number): void => {
     const elsewhere = mkdtempSync(join(scratch, 'else-'));
     chmodSync(elsewhere, 0o755);
-    cpSync(path, join(elsewhere, 'it'), { recursive: true, verbatimSymlinks: true });
+    copyTree(path, join(elsewhere, 'it'));
     chownTree(join(elsewhere, 'it'), uid);
     if (owner !== undefined) chownSync(elsewhere, owner, owner);
     renameSync(path, `${path}-before`);

@@ -1,6 +1,8 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { liesElsewhere } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
 import type { AuthorityReader } from './look.ts';
+import type { Responsibilities } from './responsibilities.ts';
 
 const BYTES = 32;
 
@@ -106,20 +108,19 @@ export const fits = (
   claim !== undefined &&
   macsIn(claim.seal).some(([by, mac]) => keys.get(by)?.matches(`${id}\n${claim.text}`, mac) === true);
 
-/** Keys of authorities other than `known` that sealed one of these objects, as far as they are declared. */
-const otherKeys = async (
-  stored: Iterable<StoredObject>,
-  known: ReadonlyMap<AuthorityId, SealKey>,
+/** Keys of the declared authorities that are named in the seals of these objects. */
+const keysNamedIn = async (
+  stored: readonly StoredObject[],
   declared: ReadonlyMap<AuthorityId, unknown>,
   authorities: AuthorityReader,
 ): Promise<ReadonlyMap<AuthorityId, SealKey>> => {
   const names = new Set(
-    [...stored].flatMap(({ claim }) => (claim === undefined ? [] : macsIn(claim.seal).map(([by]) => by))),
+    stored.flatMap(({ claim }) => (claim === undefined ? [] : macsIn(claim.seal).map(([by]) => by))),
   );
-  const keys = new Map(known);
+  const keys = new Map<AuthorityId, SealKey>();
   for (const name of names) {
     // A name in a claim may be made up: what is not declared is not looked for.
-    if (keys.has(name) || !declared.has(name)) continue;
+    if (!declared.has(name)) continue;
     // A state that cannot be read vouches for nothing; its own authority says what is wrong with it.
     const record = await authorities.load(name).catch(() => undefined);
     if (record !== undefined) keys.set(name, record.sealKey);
@@ -130,25 +131,38 @@ const otherKeys = async (
 export interface Believing {
   readonly authorities: AuthorityReader;
   readonly declared: ReadonlyMap<AuthorityId, unknown>;
-  readonly own: { readonly id: AuthorityId; readonly record: AuthorityRecord | undefined };
+  readonly record: AuthorityRecord | undefined;
+  readonly responsibilities: Responsibilities;
 }
 
 /**
  * Objects with the records that can be believed. A record is a claim of anyone who can write its object: without a seal that fits,
- * nothing in it counts, and the object is looked at as if another program had made it.
+ * nothing in it counts, and the object is looked at as if another program had made it. A state is loaded because a seal names it only
+ * where a neighbour cannot write the seal: an object of the authority's own namespace may have been another authority's before.
  */
 export async function believed(
   stored: ReadonlyMap<ObjectId, StoredObject>,
-  { authorities, declared, own: { id, record } }: Believing,
+  { authorities, declared, record, responsibilities }: Believing,
 ): Promise<Map<ObjectId, StoredObject>> {
+  const { id, leaves, bundles } = responsibilities;
   const own = new Map(record === undefined ? [] : [[id, record.sealKey] as const]);
-  const keys = await otherKeys(stored.values(), own, declared, authorities);
-  return new Map(
-    [...stored].map(([object, found]) => [
-      object,
-      found.record === undefined || fits(object, found, keys) ? found : withoutRecord(found),
-    ]),
+  const vouchedFor = (object: ObjectId, found: StoredObject): boolean =>
+    fits(object, found, own) || fits(object, found, bundles.get(object)?.sealKeys ?? new Map());
+  const mayHaveMoved = (object: ObjectId): boolean =>
+    (leaves.has(object) || bundles.has(object)) && !liesElsewhere(object, responsibilities);
+  const doubtful = [...stored].filter(
+    ([object, found]) => found.record !== undefined && !vouchedFor(object, found),
   );
+  const moved = doubtful.filter(([object]) => mayHaveMoved(object));
+  const others = await keysNamedIn(
+    moved.map(([, found]) => found),
+    declared,
+    authorities,
+  );
+  const before = new Set(moved.flatMap(([object, found]) => (fits(object, found, others) ? [object] : [])));
+  const all = new Map(stored);
+  for (const [object, found] of doubtful) if (!before.has(object)) all.set(object, withoutRecord(found));
+  return all;
 }
 
 const stripped = new WeakMap<StoredObject, StoredObject>();

@@ -148,7 +148,8 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const stored = await believed(read, {
     authorities: look.authorities,
     declared: catalogue.authorities,
-    own: { id, record: before },
+    record: before,
+    responsibilities: wanted,
   });
   for (const [object, found] of stored)
     if (asked.has(object)) stored.set(object, asAskedFor(object, found, outputs));

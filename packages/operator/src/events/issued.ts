@@ -15,5 +15,7 @@ export const issuedNote = (entry: IssuedEntry): string => {
   const names = [...entry.dnsNames, ...entry.ipAddresses, ...entry.uris];
   const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
   const listed = names.length === 0 ? '' : ` for ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
-  return `Issued ${WHAT[entry.kind](entry)}${listed}: serial ${entry.serial}, valid until ${entry.notAfter}, because ${entry.why}`;
+  const { via, manager } = entry.askedBy ?? {};
+  const requester = manager === undefined ? '' : `, requested by ${manager} (${via})`;
+  return `Issued ${WHAT[entry.kind](entry)}${listed}: serial ${entry.serial}, valid until ${entry.notAfter}${requester}, because ${entry.why}`;
 };

@@ -37,9 +37,10 @@ export const evidenceWith = ({
   source,
   now,
 }: EvidenceTools): ((fresh: boolean) => EvidenceSource) => {
-  const { evidence, workloads, addresses = new Addresses(), wordOf = () => undefined } = consumers;
+  const { evidence, workloads, wordOf = () => undefined } = consumers;
   if (evidence !== undefined) return () => evidence;
   const { kube, signal } = connection;
+  const addresses = (consumers.addresses ?? new Addresses()).sparing(kube.config.server);
   const turns = new Turns(ASKED_AT_ONCE);
   const tools = { ...making, meters, canaries: new Canaries(making), turns };
   const showing = new PodEvidence({ ...tools, addresses });

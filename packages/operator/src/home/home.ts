@@ -136,6 +136,7 @@ export class KubeHome implements Home {
       namespace,
       signal: writeSignal,
       uidOf: (id) => this.#resolver.uidOf(id),
+      createdAtOf: (id) => this.#resolver.declared('Authority', id)?.createdAt,
     });
     this.requests = new KubeRequests({
       kube,

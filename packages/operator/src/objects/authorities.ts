@@ -18,7 +18,7 @@ import {
   type Requests,
 } from '@handover/engine';
 import { type Kube, type KubeErrorCode, type Secret, secrets } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from './record.ts';
 
@@ -43,6 +43,9 @@ const recordIn = (id: AuthorityId, secret: Secret | undefined): AuthorityRecord 
   return parseAuthority(id, Buffer.from(text, 'base64').toString('utf8'), path);
 };
 
+const isYounger = (authority: Instant | undefined, { metadata }: Secret): boolean =>
+  (authority ?? 0) > (Date.parse(metadata.creationTimestamp ?? '') || Number.POSITIVE_INFINITY);
+
 export interface StateOptions {
   readonly kube: Kube;
   /** The operator's own. */
@@ -50,6 +53,8 @@ export interface StateOptions {
   readonly signal: AbortSignal;
   /** UID of the Authority as it is declared now; undefined: it is declared without one, in a file or by a program. */
   readonly uidOf: (id: AuthorityId) => string | undefined;
+  /** When that Authority was created. */
+  readonly createdAtOf: (id: AuthorityId) => Instant | undefined;
 }
 
 /** One Secret per authority, replaced whole by one compare-and-swap at a time. */
@@ -69,9 +74,11 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
 
   /** A namespace that was deleted and made again, perhaps by other people, must not inherit a CA's key. */
   #refuseAnothers(id: AuthorityId, secret: Secret | undefined): void {
-    const [bound, own] = [secret?.metadata.annotations?.[AUTHORITY_UID], this.#options.uidOf(id)];
-    if (secret === undefined || bound === undefined || own === undefined || bound === own) return;
-    const { namespace } = this.#options;
+    const { namespace, uidOf, createdAtOf } = this.#options;
+    const [bound, own] = [secret?.metadata.annotations?.[AUTHORITY_UID], uidOf(id)];
+    if (secret === undefined || own === undefined || bound === own) return;
+    // A state without a UID, from a file or an earlier version, is the Authority's that was there before it.
+    if (bound === undefined && !isYounger(createdAtOf(id), secret)) return;
     const name = stateName(id);
     throw new OperatorError(
       'STATE_OF_ANOTHER',

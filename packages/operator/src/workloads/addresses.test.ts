@@ -19,6 +19,7 @@ describe('Never asked, whatever network the flag names', () => {
     '0:0:0:0:0:ffff:7f00:1',
     'localhost',
     '2130706433',
+    'fe80::1%eth0',
   ])('%s', (ip) => {
     expect(addresses.why(ip)).toBeDefined();
   });
@@ -41,3 +42,18 @@ test.each(['10.1.0.0', '10.1.0.0/33', 'web/8', '10.1/16', 'fd12::/129', '/8'])(
     expect(() => new Addresses([network])).toThrow(/is not a network; write address\/bits/);
   },
 );
+
+describe('The API server’s own address is not asked', () => {
+  test.each([
+    ['https://10.96.0.1:443', ['10.96.0.1']],
+    ['https://[fd12::1]:443', ['fd12::1', 'FD12::1', 'fd12:0:0:0:0:0:0:1', 'fd12:0000::0001']],
+  ])('%s, in any spelling', (server, spellings) => {
+    const addresses = new Addresses(['0.0.0.0/0', '::/0']).sparing(server);
+    for (const ip of spellings) expect(addresses.why(ip)).toBe(`${ip} is the API server's own address`);
+    for (const ip of ['10.96.0.2', 'fd12::2']) expect(addresses.why(ip)).toBeUndefined();
+  });
+
+  test('a server by its name has no address to compare with', () => {
+    expect(new Addresses().sparing('https://api.example.com').why('10.96.0.1')).toBeUndefined();
+  });
+});

@@ -69,7 +69,7 @@ const locate = async (consumer: object, networks: readonly string[] = []): Promi
   if (authority === undefined) throw new Error('no authority');
   const [declared] = authority.spec.consumers;
   if (declared === undefined) throw new Error('no consumer');
-  const addresses = new Addresses(networks);
+  const addresses = new Addresses(networks).sparing('https://10.96.0.1:443');
   return podsOnly({ kube, addresses, signal: end.signal })({ authority } as Responsibilities)(declared);
 };
 const probe = (address: string) => ({ probe: { address } });
@@ -146,6 +146,7 @@ describe('A Service of its own namespace', () => {
     ['on the network of its node', '10.1.0.1', { hostNetwork: true }, /hostNetwork/],
     ['with the address of its node', '10.9.0.1', {}, /hostNetwork/],
     ['at a loopback address', '127.0.0.1', {}, /loopback/],
+    ['at the API server’s address', '10.96.0.1', {}, /10\.96\.0\.1 is the API server's own address/],
     ['at a link-local address', '169.254.169.254', {}, /link-local/],
   ])('with a pod %s is refused as a whole', async (_, ip, more, why) => {
     await service();
@@ -164,6 +165,7 @@ describe('Refused, with a reason', () => {
     ['a name of the world', probe('metadata.google.internal:80'), /not a Service of namespace prod/],
     ['loopback', probe('127.0.0.1:8081'), /loopback/],
     ['loopback in one number', status('http://2130706433:8081/'), /loopback/],
+    ['the API server', probe('10.96.0.1:443'), /is the API server's own address; name a Service/],
     ['localhost', probe('localhost:8081'), /there is no Service prod\/localhost/],
     ['a link-local address', status('http://169.254.169.254/'), /link-local/],
     ['an IPv4 address in disguise', probe('[::ffff:169.254.169.254]:80'), /written as IPv6/],
@@ -182,17 +184,20 @@ describe('Refused, with a reason', () => {
 });
 
 describe('An address', () => {
-  test.each(['10.1.0.1', 'fd12::1'])('of a pod of its own namespace is asked: %s', async (ip) => {
-    const uid = await pod('prod', 'a', '10.1.0.1');
-    await kube.patch(
-      pods,
-      { namespace: 'prod', name: 'a', subresource: 'status' },
-      { merge: { status: { podIPs: [{ ip: '10.1.0.1' }, { ip: 'fd12::1' }] } } },
-    );
-    expect(await locate(probe(ip.includes(':') ? `[${ip}]:9000` : `${ip}:9000`))).toMatchObject({
-      endpoints: [{ uid, probe: { at: { ip, port: 9000 } } }],
-    });
-  });
+  test.each(['10.1.0.1', 'fd12::1', 'FD12:0::1'])(
+    'of a pod of its own namespace is asked: %s',
+    async (ip) => {
+      const uid = await pod('prod', 'a', '10.1.0.1');
+      await kube.patch(
+        pods,
+        { namespace: 'prod', name: 'a', subresource: 'status' },
+        { merge: { status: { podIPs: [{ ip: '10.1.0.1' }, { ip: 'fd12::1' }] } } },
+      );
+      expect(await locate(probe(ip.includes(':') ? `[${ip}]:9000` : `${ip}:9000`))).toMatchObject({
+        endpoints: [{ uid, probe: { at: { ip, port: 9000 } } }],
+      });
+    },
+  );
 
   test('outside the cluster is asked where the operator’s own flag names its network', async () => {
     const named = ['192.0.2.0/24', '127.0.0.0/8'];

@@ -3,7 +3,7 @@ import type { Endpoint, Locator, Whereabouts } from '@handover/engine';
 import { type Kube, type KubeObject, pods as podKind, services } from '@handover/kube';
 import { HandoverError, STATUS_PATH } from '@handover/material';
 import { OperatorError } from '../error.ts';
-import type { Addresses } from './addresses.ts';
+import { type Addresses, spelling } from './addresses.ts';
 import { podsBehind, portBehind, type ReachedPod, reachedPodOf } from './reached-pod.ts';
 
 type Consumer = Parameters<ReturnType<Locator>>[0];
@@ -88,12 +88,10 @@ class Look {
   }
 
   async #literal(ip: string, port: number): Promise<At> {
-    const { addresses, kube } = this.#options;
+    const { addresses } = this.#options;
     const why = addresses.why(ip);
     if (why !== undefined) return refuse(`${why}; name a Service of namespace ${this.#namespace}`);
-    if (new URL(kube.config.server).hostname.replace(/^\[|\]$/g, '') === ip)
-      return refuse(`${ip} is the API server's own address; name a Service of namespace ${this.#namespace}`);
-    const pod = (await this.#listed()).find(({ ips }) => ips.includes(ip));
+    const pod = (await this.#listed()).find(({ ips }) => ips.includes(spelling(ip) ?? ip));
     if (pod !== undefined) return { uid: pod.uid, at: { ip: this.#asked(pod, ip), port } };
     if (addresses.isNamed(ip)) return { at: { ip, port } };
     return refuse(
@@ -116,6 +114,7 @@ class Look {
     });
   }
 
+  /** A pod's status is a claim: whoever may write it can name any address. */
   #asked({ name, onNode }: ReachedPod, ip: string): string {
     const pod = `pod ${this.#namespace}/${name}`;
     if (onNode) return refuse(`${pod} has the address of its node (hostNetwork); give it its own network`);

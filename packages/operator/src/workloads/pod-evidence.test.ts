@@ -111,13 +111,16 @@ test('a document of another pod says nothing about the one that was asked', asyn
   expect(shown?.unread).toEqual({ trust: why, leaf: why });
 });
 
-test('a pod on its node’s own network, or at a loopback address, is not asked, and the reason is told', async () => {
+test('a pod on its node’s own network, at a loopback address or at the API server’s, is not asked, and the reason is told', async () => {
   const { pod, seen } = await asked('web-1');
   const onNode = await showing().of({ ...seen, onNode: true }, by(recordOf(1, 'ca2'), T0), PATIENCE);
   expect(onNode?.unread.trust).toMatch(/hostNetwork/);
   const loopback = await showing(new Addresses()).of(seen, by(recordOf(1, 'ca2'), T0), PATIENCE);
   expect(loopback?.unread.trust).toMatch(/127\.0\.0\.1 is a loopback/);
-  for (const shown of [onNode, loopback]) expect(shown?.proofs).toEqual([]);
+  const server = new Addresses().sparing('https://10.96.0.1:443');
+  const api = await showing(server).of({ ...seen, ip: '10.96.0.1' }, by(recordOf(1, 'ca2'), T0), PATIENCE);
+  expect(api?.unread.trust).toMatch(/10\.96\.0\.1 is the API server's own address/);
+  for (const shown of [onNode, loopback, api]) expect(shown?.proofs).toEqual([]);
   expect(pod.times).toBe(0);
 });
 

@@ -1,8 +1,12 @@
 import type { KubeObject } from '@handover/kube';
 import { isMap, type Json } from '@handover/material';
 import { OperatorError } from '../error.ts';
+import { spelling } from './addresses.ts';
 
-/** What is to be known of a pod that is asked over the network. Its status is the kubelet's word, which a tenant cannot write. */
+/**
+ * What is to be known of a pod that is asked over the network. Its status is the kubelet's word; where a role lets a tenant write
+ * `pods/status`, it is the tenant's, and any address may stand in it.
+ */
 export interface ReachedPod {
   readonly uid: string;
   readonly name: string;
@@ -16,16 +20,18 @@ export interface ReachedPod {
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
 
+/** Addresses in one spelling; what is none stays as it is, to be named. */
+const spelt = (values: readonly unknown[]): readonly string[] =>
+  values.flatMap((ip) => (typeof ip === 'string' && ip !== '' ? [spelling(ip) ?? ip] : []));
+
 /** Undefined: it has ended, so that its address may be another's. */
 export const reachedPodOf = (object: KubeObject): ReachedPod | undefined => {
   const { metadata } = object;
   const status = isMap(object.status) ? object.status : {};
   const spec = isMap(object.spec) ? object.spec : {};
   if (status.phase === 'Succeeded' || status.phase === 'Failed') return undefined;
-  const ips = [status.podIP, ...list(status.podIPs).map(({ ip }) => ip)].filter(
-    (ip): ip is string => typeof ip === 'string' && ip !== '',
-  );
-  const nodes = [status.hostIP, ...list(status.hostIPs).map((host) => host.ip)];
+  const ips = spelt([status.podIP, ...list(status.podIPs).map(({ ip }) => ip)]);
+  const nodes = spelt([status.hostIP, ...list(status.hostIPs).map((host) => host.ip)]);
   const ports = [...list(spec.containers), ...list(spec.initContainers)].flatMap((container) =>
     list(container.ports),
   );

@@ -13,9 +13,20 @@ const planted = await attackersCa('planted');
 const of = <T>(...values: readonly T[]) => fc.constantFrom(...values);
 const someTime = of(0, 1, -1, 1e12, 4e12, Number.MAX_SAFE_INTEGER, 1.5);
 
+const mac = 'A'.repeat(43);
+/** As far as it can be made up: its key is in the state of the Authority. */
+const seal = fc
+  .record({
+    by: of(...TARGETS, 'evil/own'),
+    mac: of(mac, ''),
+    also: of(undefined, {}, { 'prod/mesh': mac, 'evil/own': mac }),
+  })
+  .chain((one) => of(undefined, one, one));
+
 const entry = fc
   .record({
     at: someTime,
+    seal,
     authority: of(...TARGETS, 'evil/own'),
     issuedBy: of(...TARGETS, 'evil/own', undefined),
     revision: of(0, 1, 2, 3, 1e9, -1, 0.5, Number.MAX_SAFE_INTEGER),
@@ -24,15 +35,17 @@ const entry = fc
     anchors: of([], [{ fingerprint: planted.certificate.fingerprint, since: 0 }], ['x'], [null]),
     leaf: of(undefined, {}, { fingerprint: 'x', issuer: 'x', chain: [], notBefore: 0, notAfter: 4e12 }),
   })
-  .map(({ at, authority, revision, ...rest }) => ({
+  .map(({ at, seal: sealedBy, authority, revision, ...rest }) => ({
     at,
+    seal: sealedBy,
     record: { ...rest, revisions: { [authority]: revision } },
   }));
 /** As an object of that Authority would have it, of a revision that is to come. */
 const forged = fc
-  .record({ authority: of(...TARGETS), revision: of(2, 7, 1e9) })
-  .map(({ authority, revision }) => ({
+  .record({ authority: of(...TARGETS), revision: of(2, 7, 1e9), also: of(undefined, { 'evil/own': mac }) })
+  .map(({ authority, revision, also }) => ({
     at: 1e12,
+    seal: { by: authority, mac, also },
     record: {
       digest: '',
       revisions: { [authority]: revision },
@@ -50,7 +63,6 @@ const record = fc
       forged.map((one) => ({ '': one, 'ca.crt': one })),
       fc.dictionary(of('', 'ca.crt', 'tls.crt'), entry, { maxKeys: 2 }),
     ),
-    mac: of(undefined, '', 'A'.repeat(44), '0'.repeat(64)),
   })
   .map((value) => JSON.stringify(value));
 

@@ -39,6 +39,7 @@ const madeUp = (authority: string, data: Readonly<Record<string, string>>, part 
           changedAt: Date.now(),
           issuedBy: authority,
         },
+        seal: { by: authority, mac: 'A'.repeat(43), also: { [`${EVIL}/own`]: 'A'.repeat(43) } },
       },
     },
   });

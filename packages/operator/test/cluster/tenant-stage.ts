@@ -41,6 +41,7 @@ export interface TenantStage {
 
 export interface OperatorProcess {
   readonly lines: readonly string[];
+  readonly healthPort: number;
   /** Milliseconds until /livez answers 200; infinite when it does not within ten seconds. */
   livez(): Promise<number>;
   /** Bytes of memory that the process holds. */
@@ -133,6 +134,7 @@ const startOperator = async (cluster: Cluster, kubeconfig: string): Promise<Oper
   );
   return {
     lines,
+    healthPort: port,
     livez: async () => {
       const began = performance.now();
       return (await ask('/livez')) === 200 ? performance.now() - began : Number.POSITIVE_INFINITY;

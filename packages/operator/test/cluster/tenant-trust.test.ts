@@ -146,36 +146,42 @@ const isOldKeyUsed = async (
 };
 
 test.each([
-  ['an Authority that is deleted and made again', false],
-  ['an Authority in a namespace that is deleted and made again', true],
-])('%s does not sign with the key of the one before', async (_, wholeNamespace) => {
-  const namespace = wholeNamespace ? 'prod-f' : 'prod-e';
-  const first = await victim(stage, namespace);
-  const [ca] = (await first.served()).anchors;
-  first.unwatch();
-  const authority = { namespace, name: 'mesh' };
-  await stage.admin.delete(RESOURCE_KINDS.Leaf, { namespace, name: 'web' });
-  await stage.admin.delete(RESOURCE_KINDS.Authority, authority);
-  await stage.admin.delete(secrets, { namespace, name: 'web' });
-  await stage.cluster.kubectl('delete', 'configmap', 'mesh-trust', '--namespace', namespace);
-  if (wholeNamespace) {
-    await stage.cluster.kubectl('delete', 'namespace', namespace, '--wait=false');
-    await finishNamespace(namespace);
-    await stage.cluster.kubectl('wait', '--for=delete', `namespace/${namespace}`, '--timeout=30s');
-  }
-  const second = await victim(stage, namespace);
-  const seen = await until(
-    async () => {
-      const ready = await second.condition('Ready');
-      const issued = ((await second.leaf())?.chain.length ?? 0) > 0;
-      return (issued || ready?.status === 'False') && ready;
-    },
-    'an answer of the operator',
-    30_000,
-  );
-  const reused = await isOldKeyUsed(second, ca?.fingerprint ?? '', ca?.subjectKeyId);
-  expect({ reused, said: seen.message }).toMatchObject({ reused: false });
-  // Without another CA, it says how to give consent.
-  if (((await second.bundle()) ?? []).length === 0)
-    expect(seen.message).toMatch(/handover\.dev\/|consent|adopt/);
-});
+  ['an Authority that is deleted and made again', false, 'annotate'],
+  ['an Authority in a namespace that is deleted and made again', true, 'delete'],
+] as const)(
+  '%s does not sign with the key of the one before, until an administrator decides',
+  async (_, wholeNamespace, command) => {
+    const namespace = wholeNamespace ? 'prod-f' : 'prod-e';
+    const first = await victim(stage, namespace);
+    const [ca] = (await first.served()).anchors;
+    first.unwatch();
+    const authority = { namespace, name: 'mesh' };
+    await stage.admin.delete(RESOURCE_KINDS.Leaf, { namespace, name: 'web' });
+    await stage.admin.delete(RESOURCE_KINDS.Authority, authority);
+    await stage.admin.delete(secrets, { namespace, name: 'web' });
+    await stage.cluster.kubectl('delete', 'configmap', 'mesh-trust', '--namespace', namespace);
+    if (wholeNamespace) {
+      await stage.cluster.kubectl('delete', 'namespace', namespace, '--wait=false');
+      await finishNamespace(namespace);
+      await stage.cluster.kubectl('wait', '--for=delete', `namespace/${namespace}`, '--timeout=30s');
+    }
+    const second = await victim(stage, namespace);
+    const seen = await until(
+      async () => {
+        const ready = await second.condition('Ready');
+        const issued = ((await second.leaf())?.chain.length ?? 0) > 0;
+        return (issued || ready?.status === 'False') && ready;
+      },
+      'an answer of the operator',
+      30_000,
+    );
+    const reused = await isOldKeyUsed(second, ca?.fingerprint ?? '', ca?.subjectKeyId);
+    expect({ reused, said: seen.message }).toMatchObject({ reused: false });
+    // Either command of its message decides, as it stands there.
+    const [, words = ''] = new RegExp(`kubectl (-n \\S+ ${command} secret [^;]+)`).exec(seen.message) ?? [];
+    await stage.cluster.kubectl(...words.split(' '));
+    const { anchors } = await second.served(60_000);
+    const isOld = anchors.map(({ fingerprint }) => fingerprint === ca?.fingerprint);
+    expect(isOld).toEqual([command === 'annotate']);
+  },
+);

@@ -208,7 +208,7 @@ const EXPECTED_IDLE = [
   /^attest /, // asked by the API server itself
   /^create configmaps in /, // apply does it
   /^patch events /, // when the same happens again a minute later
-  /^get services /, // where an Authority names one: addresses.test.ts
+  /^get services /, // where an Authority names one: tenant-addresses.test.ts
 ];
 
 test('the operator makes no request that the installation does not allow, and uses every right', () => {
