@@ -1,5 +1,5 @@
 import { parseResources } from '@handover/core';
-import { catalogueOf, type EvidenceSource, type FirstSight, policyFor } from '@handover/engine';
+import { type CreationDates, catalogueOf, type EvidenceSource, policyFor } from '@handover/engine';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { type EvidenceTools, evidenceWith } from './evidence.ts';
@@ -25,7 +25,7 @@ test('the API server that the operator itself talks to is not asked what it has 
       consumers: {},
     },
     making: {},
-    firstSight: { of: (evidence: EvidenceSource) => evidence } as FirstSight,
+    firstSight: { of: (evidence: EvidenceSource) => evidence } as CreationDates,
   } as unknown as EvidenceTools)(false);
   const record = {
     state: { generations: [], revision: 1 },
