@@ -30,7 +30,10 @@ test('A program that only a restart helps holds a rotation up until a person say
   await rotate(2 * hour);
   expect(await status(2 * hour)).toMatchObject({
     phase: 'Activating',
-    blockedBy: [{ consumer: 'billing' }, {}, {}],
+    blockedBy: [
+      { consumer: 'billing', waitsFor: expect.stringContaining('with a leaf of') },
+      { consumer: 'billing', waitsFor: expect.stringContaining('with CA generation') },
+    ],
   });
   const said = await at(2 * hour + 1, 'ack', 'billing');
   expect(said).toMatchObject({ code: 0, stderr: '' });
@@ -62,7 +65,10 @@ test('It counts for nothing that was written later', async () => {
   for (const hours of [3, 4, 5, 6]) await rotate(hours * hour, 'y');
   expect(await status(6 * hour)).toMatchObject({
     phase: 'Activating',
-    blockedBy: [{ consumer: 'billing' }, {}, {}],
+    blockedBy: [
+      { consumer: 'billing', waitsFor: expect.stringContaining('with a leaf of') },
+      { consumer: 'billing', waitsFor: expect.stringContaining('with CA generation') },
+    ],
   });
 });
 
