@@ -25,7 +25,7 @@ test('the API server that the operator itself talks to is not asked what it has 
       consumers: {},
     },
     making: {},
-    firstSight: { of: (evidence: EvidenceSource) => evidence } as CreationDates,
+    creationDates: { of: (evidence: EvidenceSource) => evidence } as CreationDates,
   } as unknown as EvidenceTools)(false);
   const record = {
     state: { generations: [], revision: 1 },
