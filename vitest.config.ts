@@ -7,6 +7,18 @@ const tier = (name: string, include: readonly string[], more: object = {}) => ({
   test: { name, include: [...include], testTimeout: 300_000, hookTimeout: 300_000, ...more },
 });
 
+/** A tier on the tarballs of `npm run pack`, apart from the sources. */
+const packed = (name: string, include: string) => ({
+  test: {
+    name,
+    include: [include],
+    globalSetup: ['test/pack/src/install.ts'],
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+  },
+});
+
 const PROGRAMS = { globalSetup: ['packages/cli/test/examples/programs.ts'] };
 const CHROMIUM = { globalSetup: ['packages/dashboard/page/test/chromium.ts'] };
 const ONE_BY_ONE = { fileParallelism: false };
@@ -50,16 +62,7 @@ export default defineConfig({
         testTimeout: 600_000,
       }),
       // The two published packages, packed and installed as their users have them. Needs a registry for other Nodes.
-      {
-        test: {
-          name: 'pack',
-          include: ['test/pack/*.test.ts'],
-          globalSetup: ['test/pack/src/install.ts'],
-          ...ONE_BY_ONE,
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-        },
-      },
+      packed('pack', 'test/pack/*.test.ts'),
       // Rotations under load in a whole cluster, pods included. Needs root.
       tier('rotation', ['packages/operator/test/rotation/**/!(core).test.ts'], {
         ...ONE_BY_ONE,
@@ -74,6 +77,8 @@ export default defineConfig({
         testTimeout: 1_800_000,
         hookTimeout: 900_000,
       }),
+      // A server and client of others with the packed runtime, unchanged: a part of test:field as well as of test:pack.
+      packed('field-packed', 'test/pack/third-party.test.ts'),
       // Chains of a rotation judged by other verifiers. Needs openssl, certtool, Java, Go and cargo; the first run builds the judges.
       tier('verdicts', ['test/verdicts/*.test.ts'], {
         // Vitest's own --update is about snapshots; the matrix goes by the same word.

@@ -44,7 +44,7 @@ const startUnderPm2 = async (app: {
 }): Promise<void> => {
   const config = { apps: [{ name: 'web', vizion: false, ...app }] };
   writeFileSync(join(cwd, 'apps.config.cjs'), `module.exports = ${JSON.stringify(config)};\n`);
-  const pm2Home = join(home, app.exec_mode);
+  const pm2Home = mkdtempSync(join(home, 'daemon-'));
   onTestFinished(async () => {
     if (!existsSync(join(pm2Home, 'pm2.pid'))) return;
     const pid = Number(readFileSync(join(pm2Home, 'pm2.pid'), 'utf8'));
@@ -63,27 +63,29 @@ interface Document {
   readonly sources: readonly { readonly loads: number; readonly pids: readonly number[] }[];
 }
 
-test('a rotation waits for every worker of PM2, and no request fails', async () => {
+/** A home with three workers of PM2 as its consumer, and requests to them until `end`. The first rotation has yet to be asked for. */
+const startMesh = async (name: string, more: Readonly<Record<string, string>> = {}) => {
   const [port, statusPort] = [await freePort(), await freePort()];
   const status = `http://127.0.0.1:${statusPort}/handover/status`;
-  const ca = join(home, 'ca');
-  expect(await run(home, handover, 'init', 'ca')).toMatchObject({ code: 0 });
+  const ca = join(home, name);
+  expect(await run(home, handover, 'init', name)).toMatchObject({ code: 0 });
   const file = join(ca, 'handover.yaml');
   const consumer = `consumers:\n    - {name: web, presents: true, verifies: true, status: {url: "${status}"}}`;
   const config = readFileSync(file, 'utf8').replace('reloadWithin: 3m', 'reloadWithin: 1s');
   writeFileSync(file, config.replace('# consumers:', consumer));
-  expect(await run(home, handover, 'run', 'ca', '--once')).toMatchObject({ code: 0 });
+  expect(await run(home, handover, 'run', name, '--once')).toMatchObject({ code: 0 });
   const certificates = join(ca, 'out/default/secrets/web');
   copyFileSync(fileURLToPath(new URL('./consumers/pm2-web.cjs', import.meta.url)), join(cwd, 'pm2-web.cjs'));
-  const env = { CERTIFICATES: certificates, PORT: `${port}`, STATUS_PORT: `${statusPort}` };
+  const env = { CERTIFICATES: certificates, PORT: `${port}`, STATUS_PORT: `${statusPort}`, ...more };
   await startUnderPm2({ script: 'pm2-web.cjs', instances: 3, exec_mode: 'cluster', env });
   const document = async () => (await (await fetch(status)).json()) as Document;
   const workers = await eventually('a status of three workers', async () => {
     const all = await document();
-    return all.processes.length === 3 && all.sources[0]?.pids.length === 3 ? all : undefined;
+    const reporting = new Set(all.sources.flatMap(({ pids }) => pids));
+    return all.processes.length === 3 && reporting.size === 3 ? all : undefined;
   });
 
-  const keeper = start(home, handover, ['run', 'ca']);
+  const keeper = start(home, handover, ['run', name]);
   onTestFinished(() => {
     keeper.child.kill('SIGKILL');
   });
@@ -109,19 +111,36 @@ test('a rotation waits for every worker of PM2, and no request fails', async () 
   };
   const loads = [load(), load(), load(), load()];
   await eventually('an answer of each worker', async () => (answeredBy.size >= 3 ? true : undefined));
+  const rotate = (...args: readonly string[]) =>
+    run(home, handover, 'rotate', 'default/internal', '--home', `dir:${name}`, '--id', 'one', ...args);
+  return {
+    workers,
+    document,
+    rotate: async () => expect(await rotate()).toMatchObject({ code: 0 }),
+    /** What `handover status` says. */
+    seen: async () => (await run(home, handover, 'status', '--home', `dir:${name}`, '--json')).stdout,
+    /** Waits for the end of the rotation, and of the requests. */
+    end: async (what: string) => {
+      expect(await rotate('--wait', '--timeout', '120s')).toMatchObject({ code: 0 });
+      over = true;
+      await Promise.all(loads);
+      expect(failed).toEqual([]);
+      expect(trusted().match(/BEGIN CERTIFICATE/g)).toHaveLength(1);
+      const answered = [...answeredBy.values()].reduce((sum, count) => sum + count, 0);
+      console.log(`| ${what} | 7.0.4 | ${process.versions.node} | ${answered} | ${failed.length} |`);
+    },
+  };
+};
 
+test('a rotation waits for every worker of PM2, and no request fails', async () => {
+  const { workers, document, rotate, seen, end } = await startMesh('stopped');
   // A worker that does not run is one that has loaded nothing.
   const stopped = workers.processes.find(({ pid }) => pid !== workers.pid)?.pid ?? 0;
   process.kill(stopped, 'SIGSTOP');
   onTestFinished(() => {
     if (isAlive(stopped)) process.kill(stopped, 'SIGCONT');
   });
-  const rotate = ['rotate', 'default/internal', '--home', 'dir:ca', '--id', 'one'];
-  expect(await run(home, handover, ...rotate)).toMatchObject({ code: 0 });
-  const seen = async () => {
-    const { stdout } = await run(home, handover, 'status', '--home', 'dir:ca', '--json');
-    return stdout;
-  };
+  await rotate();
   const partial = await eventually('the new CA in the other two', async () => {
     const all = await document();
     const isWithTwo = all.sources.some(({ loads, pids }) => loads === 2 && pids.length === 2);
@@ -135,15 +154,34 @@ test('a rotation waits for every worker of PM2, and no request fails', async () 
   expect(waiting).toContain('Introducing');
 
   process.kill(stopped, 'SIGCONT');
-  const ended = await run(home, handover, ...rotate, '--wait', '--timeout', '60s');
-  expect(ended).toMatchObject({ code: 0 });
-  over = true;
-  await Promise.all(loads);
-  expect(failed).toEqual([]);
-  expect(trusted().match(/BEGIN CERTIFICATE/g)).toHaveLength(1);
+  await end('pm2, 3 workers');
   expect((await document()).sources).toMatchObject([{ pids: expect.arrayContaining([stopped]) }]);
-  const answered = [...answeredBy.values()].reduce((sum, count) => sum + count, 0);
-  console.log(`| pm2, 3 workers | 7.0.4 | ${process.versions.node} | ${answered} | ${failed.length} |`);
+});
+
+test('a rotation waits for a worker of PM2 that answers and has not read its files yet, and no request fails', async () => {
+  const polls = join(home, 'polls');
+  const polled = () => readFileSync(polls, 'utf8').trim().split('\n');
+  const { document, rotate, seen, end } = await startMesh('behind', { POLLS: polls });
+  const behind = Number(polled()[0]);
+  const before = polled().length;
+  // Right after it has read its files: 6 s or more until it does again.
+  await eventually('a poll', async () => (polled().length > before ? true : undefined));
+  await rotate();
+  await eventually('the new CA in the other two', async () => {
+    const { sources } = await document();
+    return sources.some(({ loads, pids }) => loads === 2 && pids.length === 2) ? true : undefined;
+  });
+  let looks = 0;
+  for (;;) {
+    const text = await seen();
+    const { processes, sources } = await document();
+    if (!sources.some(({ loads, pids }) => loads === 1 && pids.includes(behind))) break;
+    looks++;
+    expect(processes.filter(({ silent }) => silent)).toEqual([]);
+    expect(text).toContain('Introducing');
+  }
+  expect(looks).toBeGreaterThan(0);
+  await end('pm2, 3 workers, one of them polls');
 });
 
 test('under register the status speaks for every process of fork mode, also when PM2 replaces one', async () => {

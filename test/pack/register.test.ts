@@ -31,7 +31,13 @@ const tableOf = (head: readonly string[], byNode: ReadonlyMap<string, Record<str
   return [line(['', ...versions]), line(['---', ...versions.map(() => '---')]), ...rows.map(line)].join('\n');
 };
 
-const CLIENT_STEPS = ['connects', 'trusts an added CA', 'refuses a removed CA', 'goes on'];
+const CLIENT_STEPS = [
+  'connects',
+  'trusts an added CA',
+  'refuses a removed CA',
+  'goes on',
+  'gets an answer to every request of a rotation under load',
+];
 const SERVER_STEPS = [
   'serves',
   'shows the new certificate',
@@ -46,9 +52,13 @@ test('unchanged clients and servers follow their files; the table of the documen
   for (const version of NODES) {
     const files = new Files(cwd);
     const env = { ...WORLD, ...files.env, CA_FILE: files.path('ca.crt'), FOLDER: files.folder };
-    const client = await under(nodeOf(version), ['unchanged-clients.mjs'], env);
+    const status = { HANDOVER_STATUS: files.path('status.json') };
+    const client = await under(nodeOf(version), ['unchanged-clients.mjs'], { ...env, ...status });
     expect(client).toMatchObject({ code: 0, stderr: '' });
-    clients.set(version, JSON.parse(client.stdout));
+    const { clients: byName, requests, failed } = JSON.parse(client.stdout);
+    expect(failed).toEqual([]);
+    console.log(`unchanged clients on Node ${version}: ${requests} requests, ${failed.length} failed`);
+    clients.set(version, byName);
     files.put({ 'ca.crt': cas[0].pem });
     const server = await under(nodeOf(version), ['unchanged-servers.mjs'], env);
     expect(server).toMatchObject({ code: 0, stderr: '' });

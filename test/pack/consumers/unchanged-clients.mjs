@@ -1,5 +1,6 @@
 // Clients that know nothing of the runtime, each with its own server, while the file that HANDOVER_CA names goes from one CA to both
-// to the other. Prints for each client whether it answered at each step, and whether it refused the CA that was removed.
+// to the other. Prints for each client whether it answered at each step, and whether it refused the CA that was removed. Then all clients ask
+// all the time while everything goes back to the first CA, each change after HANDOVER_STATUS, a file, says that the one before is loaded.
 import { once } from 'node:events';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import http2 from 'node:http2';
@@ -31,11 +32,15 @@ const target = async (server) => {
   });
   server.on('tlsClientError', () => undefined);
   await once(server.listen(0, '127.0.0.1'), 'listening');
+  const show = (leaf) => {
+    server.setSecureContext?.(leaf);
+    server.leaf = leaf;
+  };
   return {
     port: server.address().port,
+    show,
     use: (leaf) => {
-      server.setSecureContext?.(leaf);
-      server.leaf = leaf;
+      show(leaf);
       for (const socket of open) socket.destroy();
     },
   };
@@ -89,11 +94,12 @@ const reading = (options) =>
 const kept = tls.createSecureContext({ ca: fromFile });
 const keptWithoutCa = tls.createSecureContext();
 const sslWithoutRoots = grpc.credentials.createSsl();
+let readyMs = 2_000;
 const connecting = async (port, credentials) => {
   const client = new grpc.Client(`localhost:${port}`, credentials);
   try {
     await new Promise((resolve, reject) => {
-      client.waitForReady(Date.now() + 2_000, (error) => (error ? reject(error) : resolve()));
+      client.waitForReady(Date.now() + readyMs, (error) => (error ? reject(error) : resolve()));
     });
     return 'ok';
   } finally {
@@ -215,5 +221,39 @@ const remains = await all((name) =>
     return answers(name);
   }),
 );
-const outcome = names.map((name) => [name, [before[name], added[name], removed[name], remains[name]]]);
-process.stdout.write(JSON.stringify(Object.fromEntries(outcome)), () => process.exit(0));
+
+readyMs = 30_000; // from here on nothing is refused
+const answered = Object.fromEntries(names.map((name) => [name, 0]));
+const failed = [];
+let over = false;
+const asking = names.map(async (name) => {
+  while (!over) {
+    const said = await outcomeOf(name);
+    if (said === 'ok') answered[name]++;
+    else failed.push([name, said]);
+  }
+});
+/** Each client asks some more. */
+const more = () => {
+  const enough = names.map((name) => [name, answered[name] + 10]);
+  return eventually(() => failed.length > 0 || enough.every(([name, count]) => answered[name] >= count));
+};
+const loaded = (loads) =>
+  eventually(() => JSON.parse(readFileSync(process.env.HANDOVER_STATUS)).sources[0].loads === loads);
+const steps = [await more()];
+put(cas[1] + cas[0]);
+steps.push(await loaded(4), await more());
+for (const one of targets.values()) one.show(leaves[0]);
+steps.push(await more());
+put(cas[0]);
+steps.push(await loaded(5), await more());
+over = true;
+await Promise.all(asking);
+
+const clients = names.map((name) => {
+  const isUnbroken = steps.every((said) => said === 'yes') && !failed.some(([of]) => of === name);
+  return [name, [before[name], added[name], removed[name], remains[name], isUnbroken ? 'yes' : 'no']];
+});
+const requests = Object.values(answered).reduce((sum, count) => sum + count, failed.length);
+const outcome = { clients: Object.fromEntries(clients), requests, failed };
+process.stdout.write(JSON.stringify(outcome), () => process.exit(0));

@@ -31,15 +31,27 @@ const image = (): { readonly rootfs: string; readonly entry: readonly string[] }
 };
 
 export interface Container {
-  /** Runs `handover` with these arguments beside it, in the same container. */
-  exec(...args: readonly string[]): { readonly status: number | null; readonly stdout: string };
+  /** Runs a command beside it, in the same container. */
+  exec(...command: readonly string[]): { readonly status: number | null; readonly stdout: string };
   /** Sends SIGTERM, as `docker stop` does; its exit code. */
   stop(): Promise<number>;
 }
 
-/** A container of the image, as root, with one directory mounted. */
-export const runImage = (command: readonly string[], from: string, to: string): Container => {
-  const { rootfs, entry } = image();
+export interface ContainerSpec {
+  readonly rootfs: string;
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** A directory here, and where it is in the container. */
+  readonly mount: readonly [from: string, to: string];
+}
+
+/** A container, as root, that ends with the test. Its network is its own and has no address. */
+export const runContainer = ({
+  rootfs,
+  command,
+  env = {},
+  mount: [source, destination],
+}: ContainerSpec): Container => {
   const bundle = directory();
   const runc = program('runc');
   execFileSync(runc, ['spec'], { cwd: bundle });
@@ -47,11 +59,12 @@ export const runImage = (command: readonly string[], from: string, to: string): 
   const spec = JSON.parse(readFileSync(file, 'utf8'));
   spec.root = { path: rootfs, readonly: true };
   spec.process.terminal = false;
-  spec.process.args = [...entry, ...command];
+  spec.process.args = command;
+  spec.process.env.push(...Object.entries(env).map(([name, value]) => `${name}=${value}`));
   for (const kind of ['bounding', 'effective', 'permitted']) spec.process.capabilities[kind] = CAPABILITIES;
-  spec.mounts.push({ destination: to, type: 'bind', source: from, options: ['rbind', 'rw'] });
+  spec.mounts.push({ destination, type: 'bind', source, options: ['rbind', 'rw'] });
   writeFileSync(file, JSON.stringify(spec));
-  const id = `handover-compose-${process.pid}`;
+  const id = `handover-test-${process.pid}`;
   // Outlives the test's other directories: without it the container could not be ended.
   const kept = mkdtempSync(join(tmpdir(), 'handover-runc-'));
   const state = ['--root', kept];
@@ -66,9 +79,7 @@ export const runImage = (command: readonly string[], from: string, to: string): 
   });
   return {
     exec: (...args) => {
-      const { status, stdout } = spawnSync(runc, [...state, 'exec', id, ...entry, ...args], {
-        encoding: 'utf8',
-      });
+      const { status, stdout } = spawnSync(runc, [...state, 'exec', id, ...args], { encoding: 'utf8' });
       return { status, stdout };
     },
     stop: async () => {
@@ -77,4 +88,11 @@ export const runImage = (command: readonly string[], from: string, to: string): 
       return code;
     },
   };
+};
+
+/** A container of the image, with one directory mounted; `exec` runs `handover`. */
+export const runImage = (command: readonly string[], from: string, to: string): Container => {
+  const { rootfs, entry } = image();
+  const { exec, stop } = runContainer({ rootfs, command: [...entry, ...command], mount: [from, to] });
+  return { exec: (...args) => exec(...entry, ...args), stop };
 };
