@@ -109,7 +109,7 @@ test('when patience is over it is said once, with what follows', () => {
   const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
   tell(scene);
   expect(tell({ ...scene, now: instant(T0 + hour) })).toEqual([
-    'PatienceOver: Waited longer than rotation.patience for a; onBlocked is Wait: Handover keeps waiting',
+    'PatienceOver: Activating: waited longer than rotation.patience for a; rotation.onBlocked is Wait',
   ]);
   expect(tell({ ...scene, now: instant(T0 + 2 * hour) })).toEqual([]);
 });

@@ -6,7 +6,6 @@ import {
   formatStamp,
   type Note,
   type Plan,
-  type Policy,
   renewalDueAt,
   type Stamp,
   waitGroups,
@@ -31,12 +30,6 @@ const LASTING: ReadonlySet<string> = new Set(['ExpiringSoon', 'Critical', 'Conte
 
 /** True of a plan that acts as well: the step that a deadline brings about is taken at once. */
 const LOUD: ReadonlySet<string> = new Set(['DeadlinePassed', 'ExpiringSoon', 'Critical']);
-
-const THEN = {
-  Wait: 'Handover keeps waiting',
-  Restart: 'Handover restarts them',
-  Proceed: 'Handover goes on without them',
-} as const satisfies Record<Policy['onBlocked'], string>;
 
 interface Memory {
   /** Whether a rotation or a distrust was seen to be under way. */
@@ -153,7 +146,7 @@ const waits = (memory: Memory, observation: Observation, plan: Plan): readonly A
   if (over.length > 0 && !memory.impatient) {
     memory.impatient = true;
     const who = few([...new Set(over.map(({ consumer }) => consumer))], ', ');
-    const note = `Waited longer than rotation.patience for ${who}; onBlocked is ${onBlocked}: ${THEN[onBlocked]}`;
+    const note = `${plan.phase}: waited longer than rotation.patience for ${who}; rotation.onBlocked is ${onBlocked}`;
     told.push({ type: 'Warning', reason: 'PatienceOver', action: plan.phase, note });
   }
   return told;
