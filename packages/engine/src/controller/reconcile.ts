@@ -1,5 +1,5 @@
 import { type Action, isElsewhere, type Plan, plan, type Swap } from '@handover/core';
-import { HandoverError, type Instant, instant } from '@handover/material';
+import { type HandoverError, type Instant, instant } from '@handover/material';
 import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
 import { EngineError, isCode } from '../error.ts';
@@ -82,7 +82,8 @@ export async function reconcile(home: Home, id: AuthorityId, planner: Planner = 
     }
     // An object that cannot be written does not hold up the others.
     await act(home, observation, action).catch((error: unknown) => {
-      if (isElsewhere(action) && error instanceof HandoverError) refused.push(error.message);
+      // A neighbour's object must not fail the pass, whatever goes wrong with it.
+      if (isElsewhere(action)) refused.push(error instanceof Error ? error.message : String(error));
       else failures.push(error);
     });
   });

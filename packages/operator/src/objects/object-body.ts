@@ -43,7 +43,9 @@ const nulls = (names: readonly string[]): Json => Object.fromEntries(names.map((
  */
 export const leaving = (held: Held, strangers: readonly string[], data: FileData): Json | undefined => {
   const moves = Object.entries(data).flatMap(([name, bytes]) =>
-    held.plural === 'configmaps' && name in held.data && held.binary.includes(name) === isUtf8(bytes)
+    held.plural === 'configmaps' &&
+    Object.hasOwn(held.data, name) &&
+    held.binary.includes(name) === isUtf8(bytes)
       ? [name]
       : [],
   );

@@ -161,23 +161,23 @@ export class ObjectStore {
     this.#refuseForeign(id, held, record);
     const entries: RecordEntries = { ...held.entries, [part]: { record, at, seal } };
     // Apply takes away what it no longer mentions: everything of ours in this object is in it.
-    const ours: Record<string, Uint8Array> = {};
+    const ours = new Map<string, Uint8Array>();
     for (const other of Object.keys(held.entries)) {
       // What this part no longer has is left out, and so removed.
       const outputs = other === part ? [] : held.entries[other]?.record.outputs?.files;
       for (const covered of shape.covers(held.data, other, outputs)) {
-        const bytes = held.data[covered];
-        if (bytes !== undefined) ours[covered] = bytes;
+        const bytes = Object.hasOwn(held.data, covered) ? held.data[covered] : undefined;
+        if (bytes !== undefined) ours.set(covered, bytes);
       }
     }
-    Object.assign(ours, shape.spread(held.data, part, data));
-    const body = mergeBody(this.#body(id, record, entries, ours), {
+    const files = { ...Object.fromEntries(ours), ...shape.spread(held.data, part, data) };
+    const body = mergeBody(this.#body(id, record, entries, files), {
       metadata: { name: place.name, resourceVersion: version },
     });
     const dropped = (before?.record.outputs?.files ?? []).filter(
-      (name) => name in held.data && !(name in ours),
+      (name) => Object.hasOwn(held.data, name) && !Object.hasOwn(files, name),
     );
-    const gone = leaving(held, [...this.#view.strangers(id, held), ...dropped], ours);
+    const gone = leaving(held, [...this.#view.strangers(id, held), ...dropped], files);
     const how = { fieldManager: FIELD_MANAGER, signal };
     const applied = await kube.patch(
       kinds[plural],
@@ -198,7 +198,7 @@ export class ObjectStore {
     const { mayAdopt, now } = this.#options;
     if (outputs === undefined || mayAdopt(id)) return;
     const ours = new Set(ourNames(held.plural, held.data, held.entries));
-    const stray = outputs.files.find((name) => name in held.data && !ours.has(name));
+    const stray = outputs.files.find((name) => Object.hasOwn(held.data, name) && !ours.has(name));
     if (stray === undefined) return;
     const why = `another program wrote its key ${stray}; give the output another name, remove the key, or take it over: ${adoptAdvice(placeOf(id))}`;
     this.obstacles.met(id, why, now());

@@ -51,7 +51,10 @@ const dataShape = ({ data, body }: Pick<Shape, 'data' | 'body'>): Shape => {
     data,
     read: (held, part, outputs) =>
       Object.fromEntries(
-        covers(held, part, outputs).flatMap((name) => (held[name] === undefined ? [] : [[name, held[name]]])),
+        // A record may name anything, `constructor` too.
+        covers(held, part, outputs).flatMap((name) =>
+          Object.hasOwn(held, name) ? [[name, held[name] ?? new Uint8Array()]] : [],
+        ),
       ),
     covers,
     spread: (_held, _part, files) => files,

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { crds } from '@handover/install';
 import {
+  configMaps,
   connect,
   customResourceDefinitions,
   type Kube,
@@ -52,14 +53,14 @@ const ask = (
     spec,
   } as KubeObject);
 
-const operate = (): void => {
+const operate = (on: ConstructorParameters<typeof Operator>[0]['on'] = () => {}): void => {
   const operator = new Operator({
     kube,
     namespace: 'handover-system',
     identity: 'one',
     // The pods of this test have loopback alone.
     pods: { addresses: new Addresses([], []) },
-    on: () => {},
+    on,
   });
   ended = operator.run(end.signal);
 };
@@ -179,3 +180,31 @@ test('a file that an Authority names is never opened; it blocks its own rotation
     rmSync(folder, { recursive: true });
   }
 }, 60_000);
+
+test('a record of a neighbour that names properties of every object fails no pass', async () => {
+  await ask('Authority', 'prod', 'mesh', {});
+  await kube.create(RESOURCE_KINDS.TrustBundle, {
+    apiVersion: 'handover.dev/v1alpha1',
+    kind: 'TrustBundle',
+    metadata: { name: 'mesh' },
+    spec: {
+      sources: [{ authority: 'prod/mesh' }],
+      targets: [{ configMap: { name: 'mesh-ca', namespaceSelector: {} } }],
+    },
+  } as KubeObject);
+  const failed: unknown[] = [];
+  operate((event) => event.kind === 'failed' && failed.push(event.error));
+  const target = { namespace: 'evil', name: 'mesh-ca' };
+  const bundle = async () => (await kube.get(configMaps, target))?.data?.['ca.crt'];
+  await expect.poll(bundle, { timeout: 30_000 }).toContain('BEGIN CERTIFICATE');
+  const { metadata } = (await kube.get(configMaps, target)) ?? {};
+  const record = JSON.parse(metadata?.annotations?.['handover.dev/record'] ?? '');
+  record.parts['ca.crt'].record.outputs = { print: 'x', files: ['constructor', '__proto__', 'toString'] };
+  const forged = {
+    metadata: { annotations: { 'handover.dev/record': JSON.stringify(record) } },
+    data: { 'ca.crt': 'x' },
+  };
+  await kube.patch(configMaps, target, { merge: forged, fieldManager: 'evil' });
+  await expect.poll(bundle, { timeout: 30_000 }).toContain('BEGIN CERTIFICATE');
+  expect(failed).toEqual([]);
+}, 90_000);

@@ -23,6 +23,9 @@ const seal = fc
   })
   .chain((one) => of(undefined, one, one));
 
+/** Names that every object has. */
+const outputs = of(undefined, { print: 'x', files: ['constructor', '__proto__'] });
+
 const entry = fc
   .record({
     at: someTime,
@@ -33,6 +36,7 @@ const entry = fc
     changedAt: someTime,
     digest: of('', '0'.repeat(64)),
     anchors: of([], [{ fingerprint: planted.certificate.fingerprint, since: 0 }], ['x'], [null]),
+    outputs,
     leaf: of(undefined, {}, { fingerprint: 'x', issuer: 'x', chain: [], notBefore: 0, notAfter: 4e12 }),
   })
   .map(({ at, seal: sealedBy, authority, revision, ...rest }) => ({
@@ -42,8 +46,13 @@ const entry = fc
   }));
 /** As an object of that Authority would have it, of a revision that is to come. */
 const forged = fc
-  .record({ authority: of(...TARGETS), revision: of(2, 7, 1e9), also: of(undefined, { 'evil/own': mac }) })
-  .map(({ authority, revision, also }) => ({
+  .record({
+    authority: of(...TARGETS),
+    revision: of(2, 7, 1e9),
+    also: of(undefined, { 'evil/own': mac }),
+    outputs,
+  })
+  .map(({ authority, revision, also, outputs }) => ({
     at: 1e12,
     seal: { by: authority, mac, also },
     record: {
@@ -52,6 +61,7 @@ const forged = fc
       anchors: [],
       changedAt: 1e12,
       issuedBy: authority,
+      outputs,
     },
   }));
 /** A record as the operator would write it. */
