@@ -1,5 +1,6 @@
 import {
   appendFileSync,
+  cpSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -179,6 +180,27 @@ describe('verify names, and exits 1 over', () => {
       expect((await verify()).code).toBe(0);
     },
   );
+
+  test('an old folder, put back, that trusts only a CA that was distrusted since', async () => {
+    const home = ['--home', `dir:${dir}`];
+    const before = join(root, `before-${count}`);
+    cpSync(file('configmaps'), before, { recursive: true, verbatimSymlinks: true });
+    const [ca] = parseCertificates(readFileSync(file('configmaps/internal-trust/ca.crt'))).certificates;
+    await handover(['distrust', 'default/internal', '--generation', '1', '--yes', ...home]);
+    for (let days = 0; days < 3; days++)
+      await handover(['run', dir, '--once'], { now: instant(NOW + days * day) });
+    const around = { now: instant(NOW + 2 * day) };
+    expect(await handover(['check', ...home], around)).toMatchObject({ code: 0 });
+    rmSync(file('configmaps'), { recursive: true });
+    cpSync(before, file('configmaps'), { recursive: true, verbatimSymlinks: true });
+    const says = `${TRUST}: ca.crt holds a CA that does not belong there: ${ca?.subject} (SHA-256 ${ca?.fingerprint})`;
+    expect(await verify(2)).toMatchObject({ code: 1, stdout: expect.stringContaining(says) });
+    expect((await handover(['status', ...home], around)).stdout).toContain(says);
+    expect(await handover(['check', ...home], around)).toMatchObject({
+      code: 2,
+      stdout: expect.stringContaining(says),
+    });
+  });
 
   test('a leaf that has ended', async () => {
     const refused = /CERT_HAS_EXPIRED: the certificate of \S+ has expired$/m;

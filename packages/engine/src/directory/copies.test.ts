@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -36,6 +37,8 @@ const asking = (file: string): string =>
     'dnsNames: [a.local]',
     `dnsNames: [a.local], outputs: [{name: web.pem, format: combined, file: ${file}}]`,
   );
+
+const CONSENTS = '{name: a, annotations: {handover.dev/adopt: "true"}}';
 
 /** A home whose Leaf `a` wants its files at `etc/web.pem` of the home, or at `path`. */
 const made = (file = '{path: etc/web.pem}'): string => {
@@ -155,15 +158,23 @@ describe('A file is refused, and every other object is written', () => {
     writeFileSync(join(home, 'etc/web.pem'), 'mine');
     await refused(home, /handover did not write this file; move it away, or set handover\.dev\/adopt/);
     expect(here(home)).toBe('mine');
-    writeFileSync(
-      join(home, 'mesh.yaml'),
-      asking('{path: etc/web.pem}').replace(
-        '{name: a}',
-        '{name: a, annotations: {handover.dev/adopt: "true"}}',
-      ),
-    );
+    writeFileSync(join(home, 'mesh.yaml'), asking('{path: etc/web.pem}').replace('{name: a}', CONSENTS));
     await pass(home);
     expect(here(home)).toBe(there(home));
+  });
+
+  test.each([
+    ['with consent', asking('{path: etc/web.pem}').replace('{name: a}', CONSENTS), false],
+    ['and a file of ours before', asking('{path: etc/web.pem}'), true],
+  ])('where a pipe is, %s', async (_, yaml, wasWritten) => {
+    const home = made();
+    const path = join(home, 'etc/web.pem');
+    if (wasWritten) await pass(home);
+    writeFileSync(join(home, 'mesh.yaml'), yaml);
+    rmSync(path, { force: true });
+    execFileSync('mkfifo', [path]);
+    await refused(home, /: a device, pipe or socket is where the file should be; move it away, or choose/);
+    expect(lstatSync(path).isFIFO()).toBe(true);
   });
 
   test('in a folder of handover’s own', async () => {

@@ -38,7 +38,7 @@ const refuseHome = (files: Files, path: string, directory: string): void => {
 
 /**
  * Where a copy is written. Each directory on the way belongs to root or the user we run as, and only they can write there: another user
- * can neither redirect the file nor have it replace one of theirs. What lies at the path itself is replaced, never followed.
+ * can neither redirect the file nor have it replace one of theirs. A file or link at the path itself is replaced, never followed; anything else is refused.
  */
 const placeOf = (files: Files, path: string, uid: OwnUser): { directory: string; name: string } => {
   const directory = trustedPath(files, dirname(path), uid, 'place');
@@ -46,8 +46,13 @@ const placeOf = (files: Files, path: string, uid: OwnUser): { directory: string;
     refuse(path, `its directory does not exist; make it: install -d -m 0755 ${quoted(dirname(path))}`);
   refuseHome(files, path, directory);
   const name = basename(path);
-  if (files.facts(`${directory}/${name}`)?.kind === 'directory')
-    refuse(path, 'a directory is where the file should be; move it away');
+  const kind = files.facts(`${directory}/${name}`)?.kind;
+  if (kind === 'directory') refuse(path, 'a directory is where the file should be; move it away');
+  if (kind === 'other')
+    refuse(
+      path,
+      'a device, pipe or socket is where the file should be; move it away, or choose another path',
+    );
   return { directory, name };
 };
 

@@ -1,3 +1,4 @@
+import type { ObjectSeen } from '@handover/core';
 import {
   type Certificate,
   HandoverError,
@@ -90,11 +91,21 @@ const troublesIn = (
 
 const known = new WeakMap<Observation, ReadonlySet<ObjectId>>();
 
-/** Objects that are not as they were written. */
-const editedIn = (observation: Observation): ReadonlySet<ObjectId> => {
+/**
+ * Objects that are not as they were written, and old ones that were put back. A pass writes its objects after each change of the authority, except
+ * between a generation's end and changes that leave one more in the state (a distrust, strategy Instant): an object that is further
+ * behind than there are generations is not one that `handover run` is about to write.
+ */
+const doubtfulIn = (observation: Observation): ReadonlySet<ObjectId> => {
+  const { revision: last = 0, generations = [] } = observation.record?.state ?? {};
+  const isOld = ({ revision, elsewhere, obstacle }: ObjectSeen): boolean =>
+    revision !== undefined &&
+    revision + generations.length < last &&
+    elsewhere !== true &&
+    obstacle === undefined;
   const found =
     known.get(observation) ??
-    new Set(observation.seen.objects.filter(({ edited }) => edited === true).map(({ id }) => id));
+    new Set(observation.seen.objects.filter((one) => one.edited === true || isOld(one)).map(({ id }) => id));
   known.set(observation, found);
   return found;
 };
@@ -102,11 +113,11 @@ const editedIn = (observation: Observation): ReadonlySet<ObjectId> => {
 const without = (data: FileData, isUnread: (name: string) => boolean): FileData =>
   Object.fromEntries(Object.entries(data).filter(([name]) => !isUnread(name)));
 
-/** CAs that another program put into the bundle of an object. As long as the object is as it was written there are none. */
+/** CAs that another program put into the bundle of an object. As long as the object is as it was written last there are none. */
 const foreignCas = (observation: Observation, object: ObjectId): readonly string[] => {
   const { responsibilities, record, stored } = observation;
   const { certificates = [], missing } = responsibilities.bundles.get(object) ?? {};
-  if (!editedIn(observation).has(object) || record === undefined || missing !== undefined) return [];
+  if (!doubtfulIn(observation).has(object) || record === undefined || missing !== undefined) return [];
   const own = record.state.generations.flatMap(({ anchors }) => anchors);
   return othersIn(object, stored.get(object)?.data ?? {}, [...own, ...certificates]);
 };
