@@ -100,8 +100,9 @@ export const define: Define = (command, context) => {
       `
 One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is about to expire, a rotation
 has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
-certificate has expired, is missing or damaged, or expires within --critical, a resource is invalid, refused or names one that is
-not declared, or the state of an authority cannot be used. 3, UNKNOWN: the home cannot be read, the options are wrong, or the answer cannot be written. Changes nothing.
+certificate has expired, is missing or damaged, or expires within --critical, a resource is invalid, refused or names one that
+is not declared, or the state of an authority cannot be used. 3, UNKNOWN: the home cannot be read, the options are wrong, or
+the answer cannot be written. Changes nothing.
 For short-lived certificates the limits shrink: at most 9/10 (warn) and 1/2 (critical) of the time from renewal to expiry.
 Times: 30d, 36h, 10m.
 

@@ -87,9 +87,9 @@ in DIR/state, which only you can read. One process at a time; it may be killed a
 It prints one line with "ready" when everything is in place.
 
 With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
-1 means that a resource, a file or a hook failed, an Authority cannot start, or what handover status ends with 1 for is left; the
-rest was done. It waits up to 30 s for another
-command that works on the directory, such as rotate --wait, and then exits with HOME_LOCKED: run it again later. SIGINT and SIGTERM end hooks and their children too.
+1 means that a resource, a file or a hook failed, an Authority cannot start, or handover status would exit with 1; the rest was
+done. It waits up to 30 s for another command that works on the directory, such as rotate --wait, and then exits with
+HOME_LOCKED: run it again later. SIGINT and SIGTERM end hooks and their children too.
 
 Examples:
   $ handover run /etc/handover
