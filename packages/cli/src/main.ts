@@ -11,6 +11,12 @@ const UNFINISHED = {
     'the command stopped waiting before it had ended; this is a bug in handover; please report it with the command you ran',
 } as const;
 
+/** Without its answer `check` has no verdict: 3 is UNKNOWN, and 0 or 1 would be one. */
+const unheard = (code: string | undefined): number => {
+  if (process.argv[2] === 'check') return 3;
+  return code === 'EPIPE' ? 0 : 1;
+};
+
 /** The process around {@link run}: its streams, its signals, its exit code. */
 export const main = (name: Program = 'handover'): void => {
   const { stdin, stdout, stderr, env } = process;
@@ -20,7 +26,11 @@ export const main = (name: Program = 'handover'): void => {
   // The reader of a pipe may stop (`| head`): that is no error, and nothing is left to tell.
   for (const stream of [stdout, stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (!goesOn) process.exit(error.code === 'EPIPE' ? 0 : 1);
+      if (!goesOn) {
+        if (error.code !== 'EPIPE' && stream === stdout)
+          stderr.write(`standard output is lost (${error.code})\n`);
+        process.exit(unheard(error.code));
+      }
       if (isTold || stream === stderr) return;
       isTold = true;
       stderr.write(`standard output is lost (${error.code}); handover continues without it\n`);

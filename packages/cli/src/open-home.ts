@@ -1,5 +1,5 @@
 import type { Resource } from '@handover/core';
-import type { CertgenResult, Home, RandomSecret, TakeLook } from '@handover/engine';
+import type { CertgenResult, Home, RandomSecret, TakeLook, Unusable } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import type { Command } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
@@ -30,6 +30,8 @@ export interface Workplace {
     readonly overwrite: boolean;
     readonly rotationId?: string | undefined;
   }): Promise<readonly CertgenResult[]>;
+  /** Resources that name one which is not declared. */
+  unmet(): Promise<readonly Unusable[]>;
   makeRandomSecret(secret: RandomSecret): Promise<boolean>;
   /** Between two runs while it waits. */
   readonly lookEvery: Duration;

@@ -98,7 +98,7 @@ export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>
  * `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. Resources that cannot be used
  * are among its remarks and in its log.
  */
-export interface BoardDocument extends Omit<Status, 'unusable'> {
+export interface BoardDocument extends Omit<Status, 'unusable' | 'wrong'> {
   readonly at: string;
   readonly about: About;
   readonly trust: Readonly<Record<string, TrustGrid>>;

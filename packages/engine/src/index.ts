@@ -126,6 +126,7 @@ export { WatchedClock } from './look/watched-clock.ts';
 export { adoptionFrom } from './observe/adoption.ts';
 export { type Observation, observe, observeAnew } from './observe/observe.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
+export { aheadIn } from './report/ahead.ts';
 export { type Damage, damageIn } from './report/damage.ts';
 export {
   findingOf,
@@ -150,6 +151,7 @@ export {
 export type { AuthorityStatus, Status } from './report/status-types.ts';
 export { type Stranded, strandedIn } from './report/stranded.ts';
 export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
+export { unmetIn } from './report/unmet.ts';
 export { type Surveyed, survey, unusableLine } from './report/unusable.ts';
 export {
   answer,

@@ -1,5 +1,5 @@
 import { waitingText } from '@handover/core';
-import type { CertgenResult } from '@handover/engine';
+import { type CertgenResult, unusableLine } from '@handover/engine';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import { waitUntilDone } from '../carry-out.ts';
@@ -24,7 +24,8 @@ export const define: Define = (command, context) => {
       `
 One run for a Job, a CronJob or a script. Each run creates what is missing, renews what is due, and advances a rotation as
 far as is safe; Secrets of another program stay as they are. --overwrite starts a rotation, and adopts existing Secrets
-whose CA key is lost: their CA is trusted first, and replaced later. No run ends with exit 0 over an expired certificate.
+whose CA key is lost: their CA is trusted first, and replaced later. No run ends with exit 0 over an expired certificate,
+a Leaf that its Authority refuses, or a resource that names one which is not declared.
 
 On Kubernetes the CA is in a Secret of the Job's own namespace (change it with --operator-namespace). Every run updates the
 caBundle of a webhook. A workload that reads its files only when it starts is restarted once per rotation; the run waits for
@@ -54,6 +55,10 @@ Examples:
             : `${amount(written + made.length, 'object')} written\n${results.map(sentence).join('')}`,
         );
         mustBeValid(results);
+        mustBeMet([
+          ...(await workplace.unmet()).map(unusableLine),
+          ...results.flatMap(({ refused }) => refused.map(({ leaf, why }) => `Leaf ${leaf}: ${why}`)),
+        ]);
       } finally {
         await workplace.close();
       }
@@ -109,6 +114,13 @@ const mustBeValid = (results: readonly CertgenResult[]): void => {
     path: first.object,
     retry: 'later',
   });
+};
+
+/** Nor that a resource gets nothing. */
+const mustBeMet = ([first, ...others]: readonly string[]): void => {
+  if (first === undefined) return;
+  const more = others.length === 0 ? '' : `; and ${others.length} more, see handover status`;
+  throw new CliError('RUN_INCOMPLETE', `${first}${more}`);
 };
 
 const rotationIn = (results: readonly CertgenResult[]): string | undefined =>

@@ -46,8 +46,10 @@ const check = (flags: Flags, auth: string | undefined, context: Context): Promis
     const only = auth === undefined ? undefined : authorityArgument(auth);
     const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
     const { found, unusable } = await survey(look, only, (id) => standingOf(take, id));
+    const seen = found.map(({ observation }) => observation.responsibilities.id);
+    const others = unusable.flatMap(({ kind, id }) => (kind === 'Authority' ? [id] : []));
     return {
-      authorities: found.length + unusable.filter(({ kind }) => kind === 'Authority').length,
+      authorities: new Set([...seen, ...others]).size,
       leaves: found.reduce((count, { status }) => count + status.leaves.length, 0),
       findings: [
         ...unusable.map(findingOf),
@@ -98,8 +100,9 @@ export const define: Define = (command, context) => {
       `
 One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is about to expire, a rotation
 has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
-certificate has expired, is missing or damaged, or expires within --critical, a resource is invalid, or the state of an authority cannot
-be used. 3, UNKNOWN: the home cannot be read, or the options are wrong. Changes nothing.
+certificate has expired, is missing or damaged, or expires within --critical, a resource is invalid, refused or names one that
+is not declared, or the state of an authority cannot be used. 3, UNKNOWN: the home cannot be read, the options are wrong, or
+the answer cannot be written. Changes nothing.
 For short-lived certificates the limits shrink: at most 9/10 (warn) and 1/2 (critical) of the time from renewal to expiry.
 Times: 30d, 36h, 10m.
 

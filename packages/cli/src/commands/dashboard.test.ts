@@ -77,7 +77,9 @@ test('a run shows on its page what status says, until it ends, and no private ke
     const shown = (await (await fetch(`${url}api/status`)).json()) as Shown;
     const { stdout } = await handover(['status', '--json', '--home', `dir:${dir}`]);
     const { authorities, trustBundles, tlsProfiles, remarks } = shown;
-    expect({ authorities, unusable: [], trustBundles, tlsProfiles, remarks }).toEqual(JSON.parse(stdout));
+    expect({ authorities, unusable: [], wrong: [], trustBundles, tlsProfiles, remarks }).toEqual(
+      JSON.parse(stdout),
+    );
     const texts = await Promise.all(
       ['', 'page.js', 'api/status'].map(async (path) => (await fetch(`${url}${path}`)).text()),
     );

@@ -196,23 +196,28 @@ spec:
     - secret: {name: none, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: far}}}
 `);
     writeFileSync(file, yaml);
+    const unusable = [
+      'Leaf default/lost: AUTHORITY_UNKNOWN: spec.authority absent is not declared, so that no certificate is issued; name one of: default/internal',
+      'TrustBundle wide: AUTHORITY_UNKNOWN: spec.sources[1].authority far/away is not declared, so that the bundle lacks its CA; name one of: default/internal',
+    ];
     const remarks = [
-      'Leaf default/lost: spec.authority absent is not declared, so that no certificate is issued; name one of: default/internal',
       "Authority default/internal: spec.consumers[0].bundle b is no TrustBundle with this Authority, so that w counts as a reader of the Authority's own bundle; name one of: wide",
-      'TrustBundle wide: spec.sources[1].authority far/away has no effect: it is not declared; name one of: default/internal',
       'TrustBundle wide: spec.targets[1].inject has no effect: a directory has no such object; use configMap or secret, or the Kubernetes home',
       'TrustBundle wide: spec.targets[2].clusterTrustBundle has no effect: a directory has no such object; use configMap or secret, or the Kubernetes home',
       'TrustBundle wide: spec.targets[3] has no effect: its namespaceSelector selects no namespace; name one of: default',
     ];
     const ran = await handover(['run', dir, '--once', '--json']);
-    expect(ran.code).toBe(0);
-    expect(JSON.parse(ran.stdout.split('\n')[0] ?? '')).toMatchObject({ event: 'loaded', remarks });
+    expect(ran.code).toBe(1);
+    expect(JSON.parse(ran.stdout.split('\n')[0] ?? '')).toMatchObject({
+      event: 'loaded',
+      remarks: [...unusable, ...remarks],
+    });
     const again = await handover(['run', dir, '--once']);
-    expect(again.stdout).toContain(remarks[0]);
+    expect(again.stdout).toContain(unusable[0]);
     expect(again.stdout).toContain('\nand 1 more\n');
     for (const command of ['status', 'plan']) {
       const { stdout } = await handover([command, '--home', `dir:${dir}`]);
-      for (const remark of remarks) expect(stdout).toContain(`\n${remark}\n`);
+      for (const remark of [...unusable, ...remarks]) expect(stdout).toContain(`\n${remark}\n`);
       const json = await handover([command, '--json', '--home', `dir:${dir}`]);
       expect(JSON.parse(json.stdout).remarks).toEqual(remarks);
     }
@@ -228,7 +233,7 @@ spec:
     expect(ran).toMatchObject({ code: 1, stderr: expect.stringContaining('CONSUMER_LEAF_UNKNOWN') });
     const { stdout } = await handover(['status', '--home', `dir:${dir}`]);
     expect(stdout).toContain(
-      '\nAuthority default/internal: spec.consumers[0].leaf wob is no Leaf of this Authority, so that the next rotation waits for w; name one of: default/web\n',
+      '\nAuthority default/internal: CONSUMER_LEAF_UNKNOWN: spec.consumers[0].leaf wob is no Leaf of this Authority, so that the next rotation waits for w; name one of: default/web\n',
     );
   });
 

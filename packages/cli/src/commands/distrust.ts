@@ -11,6 +11,7 @@ import { askedOptions } from '../asked-resources.ts';
 import { errorJson } from '../asks-json.ts';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
+import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { failingLines } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
@@ -112,7 +113,10 @@ Examples:
           : await verifyAuthority(home, look, authority, asked, was).catch(orUnknown);
         const consumers = (before?.status.consumers ?? []).map(({ name, kind }) => ({ name, kind }));
         const timeout = (flags.preset ?? flags.file) === undefined ? TIMEOUT.request : TIMEOUT.restarts;
-        if (isAsked) await carryOut(open, authority, context, { timeout, until: isDistrusted(generation) });
+        const after = isAsked
+          ? await carryOut(open, authority, context, { timeout, until: isDistrusted(generation) })
+          : undefined;
+        const hooks = after?.status.hooks ?? [];
         const done = flags.yes === true || already;
         if (flags.json === true) {
           const wouldFail = matrix?.pairs.filter(({ now, next }) => !now.ok || !next.ok) ?? [];
@@ -124,6 +128,7 @@ Examples:
             wouldFail,
             wouldFailCount,
             consumers,
+            hooks,
           };
           context.stdout.write(`${JSON.stringify(document)}\n`);
           return;
@@ -138,6 +143,7 @@ Examples:
             : `nothing was changed; add --yes to distrust CA generation ${generation}`,
         ];
         context.stdout.write(`${lines.join('\n')}\n`);
+        for (const line of failedHookLines(hooks)) context.stdout.write(`${line}\n`);
       }),
     );
 };

@@ -43,7 +43,7 @@ Examples:
         for (const hook of seen.hooks === undefined ? [] : hooksIn(catalogue))
           if (only === undefined || hook.authorities.includes(only))
             hooks.push(await hookStanding(seen, hook));
-        const remarks = remarksOn(catalogue, facts.consumersFound);
+        const remarks = remarksOn(catalogue, facts.consumersFound, unusable);
         if (flags.json === true) {
           const documents = plans.map(
             ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({

@@ -1,11 +1,11 @@
-import { sentenceOf } from '@handover/core';
-import { type AuthorityStanding, authorityIn, hookLine } from '@handover/engine';
+import { waitingText } from '@handover/core';
+import { type AuthorityStanding, aheadIn, authorityIn } from '@handover/engine';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
+import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { CliError, isCode } from '../error.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
-import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
 interface Flags extends HomeFlags, WaitFlags {
@@ -60,6 +60,12 @@ Examples:
       const { status, observation } = standing;
       const begun = observation.record?.state.ids.includes(id) === true;
       const done = isOver(standing);
+      const ahead = begun ? [] : aheadIn(standing.plan, observation);
+      if (ahead.length > 0)
+        throw new CliError(
+          'RUN_INCOMPLETE',
+          `rotation ${id} of ${authority} is requested and cannot begin: ${waitingText(ahead)}`,
+        );
       // One change at a time: the others wait for it.
       const isWaiting = !begun && status.generations.length > 1;
       const first = isWaiting ? observation.record?.state.ids.at(-1) : undefined;
@@ -77,7 +83,6 @@ Examples:
           ? `rotation ${id} of ${authority} is complete\n`
           : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}\n`,
       );
-      for (const hook of status.hooks.filter(({ state }) => state === 'failed'))
-        context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);
+      for (const line of failedHookLines(status.hooks)) context.stdout.write(`${line}\n`);
     });
 };

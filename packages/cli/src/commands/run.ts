@@ -9,6 +9,7 @@ import {
   refuseFailedHooks,
   restOfStatus,
   runDirectory,
+  statusOf,
 } from '@handover/engine';
 import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
@@ -86,8 +87,9 @@ in DIR/state, which only you can read. One process at a time; it may be killed a
 It prints one line with "ready" when everything is in place.
 
 With --once, exit code 0 means that everything that can be done now is done, although a rotation may still wait for a consumer;
-1 means that a resource, a file or a hook failed, or an Authority cannot start, and the rest was done. It waits up to 30 s for another
-command that works on the directory, such as rotate --wait, and then exits with HOME_LOCKED: run it again later. SIGINT and SIGTERM end hooks and their children too.
+1 means that a resource, a file or a hook failed, an Authority cannot start, or handover status would exit with 1; the rest was
+done. It waits up to 30 s for another command that works on the directory, such as rotate --wait, and then exits with
+HOME_LOCKED: run it again later. SIGINT and SIGTERM end hooks and their children too.
 
 Examples:
   $ handover run /etc/handover
@@ -168,6 +170,7 @@ Examples:
             if (event.kind !== 'failed' && !hasFailed(event)) on(event);
           });
           refusePending(plans);
+          await refuseWrong(home);
           await refuseFailedHooks(home);
         } else await runDirectory(home, on, stopped);
       } finally {
@@ -185,6 +188,14 @@ const refusePending = (plans: ReadonlyMap<string, Plan>): void => {
   for (const [id, { phase, blockedBy }] of plans)
     if (phase === 'Pending')
       throw new CliError('ADOPT_UNDECIDED', `${id} cannot start: ${waitingText(blockedBy)}`);
+};
+
+/** What is wrong after a pass, a pass cannot make right: a script must not take the run for complete. */
+const refuseWrong = async (home: DirectoryHome): Promise<void> => {
+  const [first, ...others] = (await statusOf(home.fresh)).wrong;
+  if (first === undefined) return;
+  const more = others.length === 0 ? '' : `; and ${others.length} more, see handover status`;
+  throw new CliError('RUN_INCOMPLETE', `${first}${more}`, { retry: 'later' });
 };
 
 /** prom-client is loaded only where metrics are asked for. */

@@ -1,4 +1,3 @@
-import { isYetToBeMade } from '@handover/core';
 import { type AuthorityId, type Look, type Status, statusOf } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
@@ -42,9 +41,6 @@ const revisionsIn = async (
 const goodForMs = ({ authorities }: Status): number =>
   authorities.some(({ phase }) => phase !== 'Stable') ? GOOD_FOR_MS.moving : GOOD_FOR_MS.atRest;
 
-const isWrong = ({ unusable, authorities }: Status): boolean =>
-  unusable.length > 0 || authorities.some(({ notReady }) => !notReady.every(isYetToBeMade));
-
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name')
@@ -54,8 +50,8 @@ export const define: Define = (command, context) => {
       'after',
       `
 Changes nothing; works beside a running \`handover run\` or \`handover operator\`. Exit code 1: a resource or the state of an Authority
-cannot be used, or an Authority is not ready because a certificate has expired, is not valid yet, is refused or damaged, or because
-a person has to decide. What \`handover run\` or an operator has yet to make for the first time is no failure, and neither is a
+cannot be used, a resource names one that is not declared, an Authority refuses a Leaf, a file is damaged, or an Authority is not
+ready because a certificate has expired, is not valid yet, is refused, or because a person has to decide. What \`handover run\` or an operator has yet to make for the first time is no failure, and neither is a
 rotation that waits; for alarms: handover check. With --watch, consumers are asked every 10 s, during a rotation every 5 s.
 
 Examples:
@@ -80,7 +76,7 @@ Examples:
           live ? textOf(status) : JSON.stringify(withoutDue(status));
         open.reload();
         let looked = await look();
-        if (flags.watch !== true && isWrong(looked.status)) context.exitCode = 1;
+        if (flags.watch !== true && looked.status.wrong.length > 0) context.exitCode = 1;
         let shown = '';
         const signal = flags.watch === true ? context.untilStopped() : undefined;
         for (;;) {

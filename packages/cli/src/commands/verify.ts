@@ -19,7 +19,8 @@ export const define: Define = (command, context) => {
 Reads every file of every leaf and bundle as it is now: present, readable, key and certificate belong together, valid now. Then
 verifies every leaf, with its cross-certificates, against every bundle, with the same rules as OpenSSL and Node: the current
 files and those after the next step, whichever side loads first. Exit code 1 if anything is wrong with a file,
-if a pair fails or would fail, or if an authority cannot be looked at; each is named.
+if a pair fails or would fail, if an authority cannot be looked at, or if a resource names one that is not declared; each is
+named.
 With more than 10,000 pairs, --json lists the first 1,000 that fail, and counts the rest.
 
 Examples:

@@ -1,5 +1,5 @@
 import type { Resource } from '@handover/core';
-import { type CertgenResult, certgen, type DirectoryHome } from '@handover/engine';
+import { type CertgenResult, certgen, type DirectoryHome, unmetIn } from '@handover/engine';
 import { duration } from '@handover/material';
 import type { Workplace } from '../open-home.ts';
 
@@ -19,6 +19,7 @@ export async function certgenIn(
       for (const id of authorities.keys()) results.push(await certgen(home, id, { overwrite, rotationId }));
       return results;
     },
+    unmet: async () => unmetIn((await home.fresh()).catalogue),
     makeRandomSecret: ({ object, key, bytes }) => home.makeRandomSecret(object, key, bytes),
     lookEvery: duration(250),
     close: () => lock.release(),

@@ -168,6 +168,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'The rotation did not finish within `--timeout`.',
     'It continues in the background, or run the command again with the same id. The message says what it waits for.',
   ),
+  RUN_INCOMPLETE: entry(
+    'Everything that can be done is done, and something that is declared is not in place: a Leaf names an Authority that is not declared or that refuses it, a certificate has expired and cannot be renewed, or a file is damaged.',
+    'The message names it; `handover status` lists the rest.',
+  ),
   ROTATION_WAITS: entry(
     'The previous rotation has not ended.',
     'Run again later. The message says what the previous one waits for.',

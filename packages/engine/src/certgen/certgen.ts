@@ -14,6 +14,7 @@ import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
 import type { TakeLook } from '../look/look.ts';
+import type { Responsibilities } from '../look/responsibilities.ts';
 import { consentedBy } from '../observe/adoption.ts';
 import { type Observation, observeAnew } from '../observe/observe.ts';
 import { dueIn } from '../report/status.ts';
@@ -41,6 +42,8 @@ export interface CertgenResult {
   readonly restartsDue: boolean;
   /** Objects with a certificate that peers refuse at this moment because of its dates, each with the reason. */
   readonly notValid: readonly NotValid[];
+  /** Leaves that this authority refuses, each with the reason. */
+  readonly refused: Responsibilities['refused'];
 }
 
 /** With `--overwrite` objects of other programs may be replaced without an annotation. `spec.adopt` still decides what is trusted. */
@@ -144,6 +147,7 @@ const resultOf = ({ plan: last, observation }: Outcome, rotation: string | undef
     dueAt: dueIn(observation, last),
     restartsDue: restartsDue(observation),
     notValid: notValidIn(observation),
+    refused: observation.responsibilities.refused,
   };
 };
 
@@ -222,4 +226,5 @@ const untouched = (observation: Observation): Done => ({
   dueAt: undefined,
   restartsDue: false,
   notValid: notValidIn(observation),
+  refused: observation.responsibilities.refused,
 });

@@ -17,7 +17,10 @@ export const appendLines = async (
   try {
     const facts = await file.stat();
     const { size } = facts;
-    if (!facts.isFile()) throw Object.assign(new Error(`${path} is not a file`), { code: 'EISDIR' });
+    if (!facts.isFile())
+      throw Object.assign(new Error(`${path} is not a file`), {
+        code: facts.isDirectory() ? 'EISDIR' : 'ENXIO',
+      });
     if (size === 0) {
       const owner = await stat(dirname(path));
       // A run as root must not leave a file that the directory's owner cannot write.

@@ -57,7 +57,7 @@ const REMEDIES: Readonly<Record<string, readonly [code: EngineErrorCode, remedy:
   EPERM: ['HOME_FORBIDDEN', 'not permitted; only root may give files to another user'],
   ENOTDIR: ['HOME_MALFORMED', 'a file is where a directory should be; move it away'],
   EISDIR: ['HOME_MALFORMED', 'a directory is where a file should be; move it away'],
-  ENXIO: ['HOME_MALFORMED', 'a socket or a device without a driver is where a file should be; move it away'],
+  ENXIO: ['HOME_MALFORMED', 'a pipe, a socket or a device is where a file should be; move it away'],
   ELOOP: ['HOME_MALFORMED', 'a link is where a file should be; move it away'],
 };
 

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
   existsSync,
@@ -137,6 +138,15 @@ describe('The log of a directory', () => {
       await expect(log.issued(entry('02'))).rejects.toMatchObject({ code: 'ISSUANCE_LOG_UNWRITABLE' });
     },
   );
+
+  test('is not written to a pipe, which is called one', async () => {
+    const path = directories.make();
+    mkdirSync(join(path, 'state/log'), { recursive: true, mode: 0o700 });
+    execFileSync('mkfifo', ['-m', '600', logOf(path)]);
+    await expect(converge(loaded(directories.home(path)), ID)).rejects.toThrow(
+      'a pipe, a socket or a device is where a file should be; move it away',
+    );
+  });
 
   test('is not written through a link, and the target of the link stays as it is', async () => {
     const path = directories.make();

@@ -100,7 +100,7 @@ const refuseFolders = (files: FileReader, path: string, uid: OwnUser, depth: Dep
   if (facts.kind === 'link') {
     throw new EngineError(
       'HOME_MALFORMED',
-      `${path} is a link to ${files.target(path)}, and handover would write its files there; replace the link with a directory`,
+      `${path} is a link to ${files.target(path)}, and handover would write its files there; replace the link with what it leads to`,
       { path },
     );
   }

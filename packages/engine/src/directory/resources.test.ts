@@ -42,6 +42,17 @@ describe('YAML', () => {
     );
   });
 
+  test.each([
+    ['closed', `${'['.repeat(3_000)}${']'.repeat(3_000)}`, 101],
+    ['not closed', '['.repeat(20_000), 101],
+    ['maps', `a: ${'{a: '.repeat(3_000)}1${'}'.repeat(3_000)}`, 397],
+    ['lists of blocks', `${'- '.repeat(3_000)}1`, 201],
+  ])('that is nested too deep is refused: %s', async (_, text, column) => {
+    expect(await codeOf(() => readYaml(`# one\n${text}`, 'm.yaml'))).toBe(
+      `YAML_INVALID: m.yaml:2:${column}: more than 100 levels inside each other; correct the YAML there`,
+    );
+  });
+
   test('whose aliases expand without end is refused', async () => {
     const bomb = [
       'a0: &a0 [x,x,x,x,x,x,x,x,x]',

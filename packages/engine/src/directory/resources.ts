@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { parseResources, type Resource } from '@handover/core';
-import { type Document, isScalar, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { type CST, type Document, isScalar, LineCounter, Parser, parseAllDocuments, visit } from 'yaml';
 import { EngineError } from '../error.ts';
 import { type FileReader, type Files, replaceFile } from './files.ts';
 
 /** Far more than a YAML file written by hand; a larger one is there by mistake. */
 const MAX_YAML_BYTES = 1024 * 1024;
+
+/** No resource has ten. */
+const MOST_LEVELS = 100;
 
 /** Reads every document of one YAML text. Errors name file, line and column. */
 export function readYaml(text: string, name: string): readonly { value: unknown; where: string }[] {
@@ -14,6 +17,12 @@ export function readYaml(text: string, name: string): readonly { value: unknown;
   };
   if (Buffer.byteLength(text) > MAX_YAML_BYTES)
     return refuse(name, 'the file is larger than 1 MiB; split it');
+  const deep = tooDeepIn(text);
+  if (deep !== undefined)
+    return refuse(
+      `${name}:${deep.line}:${deep.col}`,
+      `more than ${MOST_LEVELS} levels inside each other; correct the YAML there`,
+    );
   const lineCounter = new LineCounter();
   // The parser compares every key with all before it: 40,000 of them took 13 s.
   const options = { lineCounter, prettyErrors: false, stringKeys: true, uniqueKeys: false };
@@ -40,6 +49,20 @@ export function readYaml(text: string, name: string): readonly { value: unknown;
     }
   });
 }
+
+const partsOf = (token: CST.Token): readonly CST.Token[] => {
+  const items = 'items' in token ? token.items.flatMap(({ key, value }) => [key, value]) : [];
+  return [...items, token.type === 'document' ? token.value : undefined].filter((part) => part != null);
+};
+
+/** Where the nesting gets too deep. What follows the parser calls itself for each level, and could end the process. */
+const tooDeepIn = (text: string): { readonly line: number; readonly col: number } | undefined => {
+  const lines = new LineCounter();
+  let level: readonly CST.Token[] = [...new Parser(lines.addNewLine).parse(text)];
+  for (let depth = 0; depth <= MOST_LEVELS; depth++) level = level.flatMap(partsOf);
+  const [first] = level;
+  return first === undefined ? undefined : lines.linePos(first.offset);
+};
 
 const keyTwiceIn = (document: Document): { readonly key: string; readonly at: number } | undefined => {
   let found: { readonly key: string; readonly at: number } | undefined;

@@ -54,6 +54,16 @@ test('A link in the place of an object stops that object only', async () => {
   expect(existsSync(join(home.path, 'out/default/secrets/b/tls.crt'))).toBe(true);
 });
 
+test('A link in place of a state file is refused, and the advice fits a file', async () => {
+  const home = await made();
+  const file = join(home.path, 'state/log/issued.jsonl');
+  renameSync(file, join(home.path, 'kept'));
+  symlinkSync(join(home.path, 'kept'), file);
+  expect(await codeOf(() => home.check())).toMatch(
+    /^HOME_MALFORMED: .*issued\.jsonl is a link to .*; replace the link with what it leads to$/,
+  );
+});
+
 test.each(['out', 'state', 'state/authorities', 'state/requests'])(
   'A link at %s, which Handover writes to, is refused',
   async (at) => {

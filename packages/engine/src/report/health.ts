@@ -125,15 +125,15 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
             text: 'the clock is in doubt: it jumped ahead; see handover clock',
           },
         ]),
+    ...responsibilities.refused.map(({ leaf, why }) => ({
+      severity: 'critical' as const,
+      text: `${leaf}: ${why}`,
+    })),
     ...waitsOf(standing),
     ...failedOf(status.hooks),
     ...seen.objects.flatMap(({ id, obstacle }) =>
       obstacle === undefined ? [] : [{ severity: 'warning' as const, text: `${id}: ${obstacle}` }],
     ),
-    ...responsibilities.refused.map(({ leaf, why }) => ({
-      severity: 'warning' as const,
-      text: `${leaf}: ${why}`,
-    })),
   ];
   const said = new Map(
     found.flatMap((one) =>
@@ -143,7 +143,7 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
   return [...said.values()].sort((a, b) => rank(a) - rank(b));
 };
 
-/** A resource that cannot be used gets no certificates, and none are renewed for it. */
+/** A resource that cannot be used, or names one that is not declared, gets no certificates, and none are renewed for it. */
 export const findingOf = (unusable: Unusable): HealthFinding => {
   const { kind, id, code, message } = unusable;
   return kind === 'Authority'

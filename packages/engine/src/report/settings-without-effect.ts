@@ -1,22 +1,21 @@
 import { type Authority, RELOAD, type TrustBundle } from '@handover/core';
-import { authorityRef, type Catalogue, idOf, leftOutAuthority, targetsOf } from '../look/catalogue.ts';
-import type { AuthorityId } from '../look/home.ts';
+import {
+  authorityRef,
+  type Catalogue,
+  idOf,
+  leftOutAuthority,
+  targetsOf,
+  type Unusable,
+} from '../look/catalogue.ts';
 import { hooksIn } from '../look/hooks.ts';
 import { bundlesWith } from '../look/responsibilities.ts';
+import { choice, unmetIn } from './unmet.ts';
+import { unusableLine } from './unusable.ts';
 
 type Target = TrustBundle['spec']['targets'][number];
 
 /** Kinds of target that are objects of an API server. */
 const NEEDS_API = ['inject', 'clusterTrustBundle'] as const satisfies readonly (keyof Target)[];
-
-const choice = (names: readonly string[]): string =>
-  names.length === 0 ? 'declare one' : `name one of: ${names.slice(0, 5).join(', ')}`;
-
-/** What is wrong with an Authority that a resource names, what follows from it, and what to do. */
-const lackOf = (catalogue: Catalogue, id: AuthorityId, effect = ''): string =>
-  leftOutAuthority(catalogue, id) === undefined
-    ? `is not declared${effect}; ${choice([...catalogue.authorities.keys()])}`
-    : `is invalid${effect}; correct that Authority`;
 
 const ofTargets = (catalogue: Catalogue, bundle: TrustBundle, hasApi: boolean): readonly string[] =>
   bundle.spec.targets.flatMap((target, index) => {
@@ -38,45 +37,47 @@ const ofTargets = (catalogue: Catalogue, bundle: TrustBundle, hasApi: boolean): 
 
 const ofSources = (catalogue: Catalogue, bundle: TrustBundle): readonly string[] =>
   bundle.spec.sources.flatMap(({ authority }, index) => {
-    if (authority === undefined || catalogue.authorities.has(authorityRef(authority, 'default'))) return [];
+    if (authority === undefined) return [];
+    if (leftOutAuthority(catalogue, authorityRef(authority, 'default')) === undefined) return [];
     return [
-      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} has no effect: it ${lackOf(catalogue, authorityRef(authority, 'default'))}`,
+      `TrustBundle ${bundle.metadata.name}: spec.sources[${index}].authority ${authority} has no effect: it is invalid; correct that Authority`,
     ];
   });
 
 const ofConsumers = (catalogue: Catalogue, authority: Authority): readonly string[] => {
   const id = idOf(authority);
-  const { namespace } = authority.metadata;
-  const leaves = catalogue.leaves
-    .filter((leaf) => authorityRef(leaf.spec.authority, leaf.metadata.namespace) === id)
-    .map(idOf);
   const bundles = bundlesWith(catalogue, id).map(({ metadata }) => metadata.name);
-  return authority.spec.consumers.flatMap(({ name, leaf, bundle }, index) => {
-    const where = `Authority ${id}: spec.consumers[${index}]`;
-    const remarks: string[] = [];
-    if (leaf !== undefined && !leaves.includes(authorityRef(leaf, namespace)))
-      remarks.push(
-        `${where}.leaf ${leaf} is no Leaf of this Authority, so that the next rotation waits for ${name}; ${choice(leaves)}`,
-      );
-    if (bundle !== undefined && !bundles.includes(bundle))
-      remarks.push(
-        `${where}.bundle ${bundle} is no TrustBundle with this Authority, so that ${name} counts as a reader of the Authority's own bundle; ${choice(bundles)}`,
-      );
-    return remarks;
-  });
+  return authority.spec.consumers.flatMap(({ name, bundle }, index) =>
+    bundle === undefined || bundles.includes(bundle)
+      ? []
+      : [
+          `Authority ${id}: spec.consumers[${index}].bundle ${bundle} is no TrustBundle with this Authority, so that ${name} counts as a reader of the Authority's own bundle; ${choice(bundles)}`,
+        ],
+  );
 };
 
-/** Settings that have no effect, one line each: no reason to stop, but worth a warning. */
-export const remarksOn = (catalogue: Catalogue, hasApi: boolean): readonly string[] => [
+/**
+ * What names a resource that is not declared, except what was `said` before, and settings that have no effect, one line each: no reason
+ * to stop, but worth a warning.
+ */
+export const remarksOn = (
+  catalogue: Catalogue,
+  hasApi: boolean,
+  said: readonly Unusable[] = [],
+): readonly string[] => [
   ...(hasApi ? hooksIn(catalogue) : []).map(
     ({ name }) =>
       `${name}: its reload has no effect: the operator runs no commands; annotate workloads that read their files only when they start with ${RELOAD}: restart`,
   ),
+  ...unmetIn(catalogue)
+    .map(unusableLine)
+    .filter((line) => !said.some((one) => unusableLine(one) === line)),
   ...catalogue.leaves.flatMap((leaf) => {
     const { authority } = leaf.spec;
-    if (catalogue.authorities.has(authorityRef(authority, leaf.metadata.namespace))) return [];
+    const id = authorityRef(authority, leaf.metadata.namespace);
+    if (leftOutAuthority(catalogue, id) === undefined) return [];
     return [
-      `Leaf ${idOf(leaf)}: spec.authority ${authority} ${lackOf(catalogue, authorityRef(authority, leaf.metadata.namespace), ', so that no certificate is issued')}`,
+      `Leaf ${idOf(leaf)}: spec.authority ${authority} is invalid, so that no certificate is issued; correct that Authority`,
     ];
   }),
   ...[...catalogue.authorities.values()].flatMap((authority) => ofConsumers(catalogue, authority)),

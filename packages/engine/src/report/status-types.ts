@@ -67,8 +67,10 @@ export interface ConsumerStatus {
 
 export interface Status {
   readonly authorities: readonly AuthorityStatus[];
-  /** Resources that are invalid, and Authorities whose state cannot be used. */
+  /** Resources that are invalid or name one that is not declared, and Authorities whose state cannot be used. */
   readonly unusable: readonly Unusable[];
+  /** Everything here that is wrong and that the next pass does not make right, in sentences; empty: exit code 0. */
+  readonly wrong: readonly string[];
   readonly trustBundles: readonly {
     readonly name: string;
     readonly targets: readonly {

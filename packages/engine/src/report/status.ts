@@ -3,6 +3,7 @@ import {
   type Closeness,
   type ConsumerSeen,
   explain,
+  isYetToBeMade,
   MOST_NAMED,
   type ObjectSeen,
   type Plan,
@@ -14,7 +15,7 @@ import {
 import { bundleOf, bytesOf, HandoverError, hour, type Instant, instant, sameBytes } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { historyOf } from '../ledger/history-status.ts';
-import { profileObjectOf, targetsOf } from '../look/catalogue.ts';
+import { profileObjectOf, targetsOf, type Unusable } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
 import { hookNamed } from '../look/hook-status.ts';
 import type { Look, TakeLook } from '../look/look.ts';
@@ -27,7 +28,7 @@ import { remarksOn } from './settings-without-effect.ts';
 import { staticDamage } from './static-damage.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
-import { survey } from './unusable.ts';
+import { survey, unusableLine } from './unusable.ts';
 
 const iso = (at: Instant): string => new Date(at).toISOString();
 
@@ -208,6 +209,17 @@ export async function standingOf(take: TakeLook, id: AuthorityId): Promise<Autho
   return { status: authorityStatus(observation, made), plan: made, observation };
 }
 
+/** What is wrong with one authority, beyond what has yet to be made for the first time. */
+const wrongIn = ({ notReady, leaves }: AuthorityStatus, observation: Observation): readonly string[] => [
+  ...new Set([
+    ...notReady.filter((reason) => !isYetToBeMade(reason)),
+    ...leaves.flatMap(({ namespace, name, refused }) =>
+      refused === undefined ? [] : [`Leaf ${namespace}/${name}: ${refused}`],
+    ),
+    ...alterations(observation),
+  ]),
+];
+
 /** The whole home, or one authority of it. Reads only. */
 export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
   const look = await take();
@@ -219,13 +231,15 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
         : [],
     );
     const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
-    return { status: { ...status, ...history }, expiring };
+    const wrong = wrongIn(status, observation).map((line) => `Authority ${id}: ${line}`);
+    return { status: { ...status, ...history }, expiring, wrong };
   });
-  const rest = await restOfStatus(look);
+  const rest = await restOfStatus(look, unusable);
   const stranded = (await strandedIn(look, only)).map(({ object, problem }) => `${object}: ${problem}`);
   return {
     authorities: found.map(({ status }) => status),
     unusable,
+    wrong: [...unusable.map(unusableLine), ...found.flatMap(({ wrong }) => wrong)],
     ...rest,
     remarks: [
       ...found.flatMap(({ expiring }) => expiring),
@@ -238,6 +252,7 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
 /** The status of everything that belongs to no authority. */
 export async function restOfStatus(
   look: Look,
+  said: readonly Unusable[] = [],
 ): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
   const { catalogue } = look;
   const trustBundles = await Promise.all(
@@ -271,6 +286,6 @@ export async function restOfStatus(
     }),
   );
   const damaged = (await staticDamage(look)).map(({ object, problem }) => `${object}: ${problem}`);
-  const remarks = [...damaged.slice(0, MOST_NAMED), ...remarksOn(catalogue, look.facts.consumersFound)];
+  const remarks = [...damaged.slice(0, MOST_NAMED), ...remarksOn(catalogue, look.facts.consumersFound, said)];
   return { trustBundles, tlsProfiles, remarks };
 }

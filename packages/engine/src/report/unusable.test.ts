@@ -8,8 +8,11 @@ const INVALID: readonly Unusable[] = [
   { kind: 'Authority', id: 'b/old', code: 'RESOURCE_INVALID', message: 'spec.x: unknown field' },
   { kind: 'Leaf', id: 'b/web', code: 'RESOURCE_INVALID', message: 'spec.y: unknown field' },
 ];
+const PLAIN = { metadata: {}, spec: { consumers: [] } };
 const catalogue = {
-  authorities: new Map(['a/one', 'b/two', 'c/three'].map((id) => [id, {}])),
+  authorities: new Map(['a/one', 'b/two', 'c/three'].map((id) => [id, PLAIN])),
+  leaves: [],
+  trustBundles: [],
   leftOut: INVALID,
 } as unknown as Catalogue;
 const failing = (error: Error) => async (id: string) => {
@@ -53,7 +56,7 @@ test('an authority that is deleted meanwhile is no trouble, unless it was asked 
 
 test('authorities are looked at side by side, and told in their order', async () => {
   const ids = ['shop/a', 'shop/b', 'shop/c'];
-  const three = { authorities: new Map(ids.map((id) => [id, {}])) } as unknown as Catalogue;
+  const three = { ...catalogue, authorities: new Map(ids.map((id) => [id, PLAIN])) } as unknown as Catalogue;
   let begun = 0;
   const all = new EventEmitter();
   const { found } = await survey({ catalogue: three }, undefined, async (id) => {

@@ -4,6 +4,7 @@ import type { Unusable } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
+import { unmetIn } from './unmet.ts';
 
 const AT_ONCE = 16;
 /** Errors that say nothing about one authority: nothing else can be read either. */
@@ -25,10 +26,11 @@ export async function survey<T>(
   each: (id: AuthorityId) => Promise<T>,
 ): Promise<Surveyed<T>> {
   const found: T[] = [];
-  const unusable = (catalogue.leftOut ?? []).filter(
-    ({ kind, id }) => only === undefined || (kind === 'Authority' && id === only),
-  );
-  if (only !== undefined && unusable.length > 0) return { found, unusable };
+  const isAsked = ({ kind, id }: Unusable): boolean =>
+    only === undefined || (kind === 'Authority' && id === only);
+  const leftOut = (catalogue.leftOut ?? []).filter(isAsked);
+  if (only !== undefined && leftOut.length > 0) return { found, unusable: leftOut };
+  const unusable = [...leftOut, ...unmetIn(catalogue).filter(isAsked)];
   const ids = only === undefined ? [...catalogue.authorities.keys()] : [only];
   const answers = new Map<AuthorityId, { readonly of: T } | Unusable>();
   // Side by side: consumers that hang delay what is said about their own authority.

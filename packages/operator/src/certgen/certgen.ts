@@ -8,6 +8,8 @@ import {
   type RandomSecret,
   secretOf,
   takingOver,
+  type Unusable,
+  unmetIn,
 } from '@handover/engine';
 import { type Kube, type Secret, secrets } from '@handover/kube';
 import { isCode, OperatorError } from '../error.ts';
@@ -39,6 +41,8 @@ export interface RunOptions {
 export interface CertgenHome {
   readonly home: Home;
   run(options: RunOptions): Promise<readonly CertgenResult[]>;
+  /** Resources that name one which is not declared. */
+  unmet(): Promise<readonly Unusable[]>;
   /** True when it was made; what is there is never touched. */
   makeRandomSecret(secret: RandomSecret): Promise<boolean>;
 }
@@ -84,6 +88,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
         results.push(await certgen(home, id, asked));
       return results;
     },
+    unmet: async () => unmetIn((await home.resolved()).catalogue),
     makeRandomSecret: (secret) => makeRandomSecret(kube, secret, home.random, signal),
   };
 }
