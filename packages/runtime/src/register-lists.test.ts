@@ -36,7 +36,7 @@ const contextAfter = (...pems: readonly string[]): SecureContext => {
 };
 
 test('under register the CAs of the file are replaced inside a list, and those of the program stay', async () => {
-  const servers = [];
+  const servers: number[] = [];
   for (const ca of [one, two, own])
     servers.push(scope.add(await listen(tls.createServer({ ...ca.leaf() }, hello))).port);
   const text = readFileSync(volume.path('ca.crt'), 'utf8');
