@@ -153,9 +153,9 @@ export class Follower<Label extends string, Value extends Material> {
   }
 
   /** Reports that good files could not be put to use, like any other failure. Holds until the next material is in use. */
-  complain(thrown: unknown): void {
+  complain(thrown: unknown, by?: object): void {
     this.#kept(failureOf(thrown, this.path));
-    this.usage.refuse(this.#failure);
+    this.usage.refuse(this.#failure, by);
   }
 
   /** Reports connections in use that were ended at the deadline. */

@@ -68,7 +68,8 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
   }
 
   /**
-   * The TLS context of the newest material: the same object until the material changes.
+   * The TLS context of the newest material: the same object until the material changes. For clients, and for the
+   * `SNICallback` of a server. A server that is given it once (`addContext`) keeps that certificate: use `identity.serve`.
    *
    * @example
    * ```ts
@@ -114,6 +115,7 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
 
   /**
    * Options for `tls.connect` and for drivers (pg, ioredis, kafkajs, nodemailer, node-redis). They stay live in a copy.
+   * For clients only: a server that is made with them keeps its first certificate. Use `identity.serve`.
    *
    * @example
    * ```ts

@@ -35,8 +35,8 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   }
 
   /**
-   * Makes the certificate, client CA and ticket keys of a tls, https or http2 server follow the files until the server
-   * closes. The server keeps its own `requestCert` and `rejectUnauthorized`.
+   * Makes the certificate, client CA and ticket keys of a tls, https or http2 server follow the files for as long as the
+   * server listens. The server keeps its own `requestCert` and `rejectUnauthorized`.
    *
    * @example
    * ```ts

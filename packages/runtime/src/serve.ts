@@ -15,7 +15,7 @@ export interface ServeOptions extends ContextOptions {
   readonly ca?: SecureContextOptions['ca'];
 }
 
-/** Sets a server's material now and at each change, until the server closes. */
+/** Sets a server's material now and at each change, for as long as the server listens. */
 export function serve(
   follower: Follower<IdentityLabel, IdentityMaterial>,
   server: Server,
@@ -42,17 +42,34 @@ export function serve(
     cut: (count, reason) => follower.cut(count, reason),
   });
   followConnections(server, connections);
-  const applyOrKeep = () => {
+  const taken = () => {
+    follower.usage.taken(server);
+    profile?.taken(server);
+  };
+  /** What has changed is not in use when the server refuses it; the rest still is. */
+  const applyOrKeep = (changed: Pick<Follower<never, never>, 'complain'>) => () => {
     try {
       apply();
       connections.changed();
+      taken();
     } catch (error) {
-      follower.complain(error);
+      changed.complain(error, server);
     }
   };
+  const follow = () => [
+    follower.onSwap(applyOrKeep(follower)),
+    ...(profile === undefined ? [] : [profile.onSwap(applyOrKeep(profile))]),
+  ];
   apply();
-  const off = [follower.onSwap(applyOrKeep), profile?.onSwap(applyOrKeep)];
-  server.once('close', () => {
-    for (const unsubscribe of off) unsubscribe?.();
+  let off = follow();
+  server.on('close', () => {
+    for (const unsubscribe of off.splice(0)) unsubscribe();
+    taken();
+  });
+  // A server that was closed may listen again.
+  server.on('listening', () => {
+    if (off.length > 0) return;
+    off = follow();
+    applyOrKeep(follower)();
   });
 }

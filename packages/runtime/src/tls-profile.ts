@@ -66,13 +66,14 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     super(follower);
     this.#stamp = stamp;
     this.#fromCopy = fromCopy;
-    const compare = (): void => {
-      const stamped = stamp?.loaded.value.hash ?? '';
-      if (stamped === '' || stamped === this.hash) this.#ready = true;
-    };
-    compare();
-    follower.onSwap(compare);
-    stamp?.onSwap(compare);
+    this.#compare();
+    follower.listeners.on('reloaded', () => this.#compare()); // after every server has taken or refused it
+    stamp?.onSwap(() => this.#compare());
+  }
+
+  #compare(): void {
+    const stamped = this.#stamp?.loaded.value.hash ?? '';
+    if (stamped === '' || stamped === this.follower.inUse.value.hash) this.#ready = true;
   }
 
   /** Hex SHA-256 of the file's bytes. Pod templates are stamped with it. */
@@ -86,7 +87,7 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
   }
 
   /**
-   * For a readiness probe: true once the loaded profile is the profile that the pod is stamped with, or when the pod has
+   * For a readiness probe: true once the profile in use is the profile that the pod is stamped with, or when the pod has
    * no stamp. It stays true: when the file changes, old pods must serve until new pods replace them.
    */
   get ready(): boolean {
@@ -112,13 +113,20 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
   }
 
   /** @internal a server has refused this profile */
-  complain(thrown: unknown): void {
-    this.follower.complain(thrown);
+  complain(thrown: unknown, by?: object): void {
+    this.follower.complain(thrown, by);
+  }
+
+  /** @internal that server has taken it, or is closed */
+  taken(by: object): void {
+    this.follower.usage.taken(by);
+    this.#compare();
   }
 
   /** @internal every server has taken it */
   settled(): void {
     this.follower.usage.settled();
+    this.#compare();
   }
 
   override close(): void {

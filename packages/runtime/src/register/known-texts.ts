@@ -4,14 +4,30 @@ const MAX_KNOWN = 64;
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g;
 
+type Text = string | Uint8Array;
+const isText = (part: unknown): part is Text => typeof part === 'string' || part instanceof Uint8Array;
+const textOf = (part: Text): string => Buffer.from(part).toString('latin1');
+const bare = (body: string): string => body.replace(/\s/g, '');
+
+/** An option of `node:tls` as a list. */
+export const partsOf = (option: unknown): readonly unknown[] =>
+  Array.isArray(option) ? option : option === undefined || option === null ? [] : [option];
+
 /** The certificates in an option of `node:tls`: a text, bytes, or a list of them. */
-export function certificatesIn(option: unknown): readonly string[] {
-  const parts = Array.isArray(option) ? option : [option];
-  const isText = (part: unknown) => typeof part === 'string' || part instanceof Uint8Array;
+function certificatesIn(option: unknown): readonly string[] {
+  const parts = partsOf(option);
   if (!parts.every(isText)) return [];
-  const text = parts.map((part: string | Uint8Array) => Buffer.from(part).toString('latin1')).join('\n');
-  return [...text.matchAll(CERTIFICATE)].map(([, body = '']) => body.replace(/\s/g, ''));
+  return [...parts.map(textOf).join('\n').matchAll(CERTIFICATE)].map(([, body = '']) => bare(body));
 }
+
+/** What is left of an option without these certificates. */
+export const withoutCertificates = (option: unknown, removed: ReadonlySet<string>): readonly string[] =>
+  partsOf(option)
+    .filter(isText)
+    .map((part) =>
+      textOf(part).replace(CERTIFICATE, (block, body: string) => (removed.has(bare(body)) ? '' : block)),
+    )
+    .filter((text) => text.includes('-----BEGIN'));
 
 /** Forgets the oldest text but one: the first is what a program read at start, and may use for as long as it runs. */
 class Bounded extends Set<string> {
@@ -21,44 +37,59 @@ class Bounded extends Set<string> {
   }
 }
 
-/** Tells whether a program passes what it read from a followed file, in this version of the file or an earlier one. */
+/** Finds what a program has read from a followed file, in this version of the file or an earlier one. */
 export class KnownTexts {
   readonly #path: string;
-  readonly #keyOf: (certificates: readonly string[]) => string;
+  readonly #pick: (certificates: readonly string[]) => readonly string[];
   readonly #known = new Bounded();
-  readonly #foreign = new Bounded();
+  readonly #looked = new Bounded();
 
-  constructor(path: string, keyOf: (certificates: readonly string[]) => string) {
+  constructor(path: string, pick: (certificates: readonly string[]) => readonly string[]) {
     this.#path = path;
-    this.#keyOf = keyOf;
+    this.#pick = pick;
   }
 
-  add(pem: string): void {
-    this.#known.add(this.#keyOf(certificatesIn(pem)));
+  add(pem: string | Uint8Array): void {
+    const key = this.#pick(certificatesIn(pem)).join(' ');
+    if (key !== '') this.#known.add(key);
   }
 
   has(option: unknown): boolean {
-    const certificates = certificatesIn(option);
-    if (certificates.length === 0) return false;
-    const key = this.#keyOf(certificates);
-    if (!this.#known.has(key) && !this.#foreign.has(key)) {
-      // The program may have read the file after a change that we have not loaded yet.
-      (this.#isInFile(key) ? this.#known : this.#foreign).add(key);
-    }
-    return this.#known.has(key);
+    return this.in(option).size > 0;
   }
 
-  #isInFile(key: string): boolean {
+  /** The certificates of each version of the file that is in the option as a whole. */
+  in(option: unknown): ReadonlySet<string> {
+    const certificates = this.#pick(certificatesIn(option));
+    const found = new Set<string>();
+    if (certificates.length === 0) return found;
+    const key = certificates.join(' ');
+    if (!this.#known.has(key) && !this.#looked.has(key)) {
+      this.#looked.add(key);
+      this.#look();
+    }
+    const given = new Set(certificates);
+    for (const version of this.#known) {
+      const all = version.split(' ');
+      if (all.every((certificate) => given.has(certificate)))
+        for (const certificate of all) found.add(certificate);
+    }
+    return found;
+  }
+
+  /** The program may have read the file after a change that we have not loaded yet. */
+  #look(): void {
     try {
-      return this.#keyOf(certificatesIn(readFileSync(this.#path))) === key;
+      this.add(readFileSync(this.#path));
     } catch {
-      return false; // unreadable at this moment: the program has its text from elsewhere
+      // unreadable at this moment: the program has its text from elsewhere
     }
   }
 }
 
 /** The same CAs in any order. */
-export const asSet = (certificates: readonly string[]): string => [...new Set(certificates)].sort().join(' ');
+export const asSet = (certificates: readonly string[]): readonly string[] =>
+  [...new Set(certificates)].sort();
 
 /** The leaf alone: programs may leave out the chain. */
-export const asLeaf = ([leaf = '']: readonly string[]): string => leaf;
+export const asLeaf = (certificates: readonly string[]): readonly string[] => certificates.slice(0, 1);

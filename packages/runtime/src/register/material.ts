@@ -6,7 +6,8 @@ import type { Identity } from '../identity.ts';
 import { sessionIdContextFor, ticketKeysFor } from '../ticket-keys.ts';
 import type { TlsProfile } from '../tls-profile.ts';
 import type { Trust } from '../trust.ts';
-import { asLeaf, asSet, KnownTexts } from './known-texts.ts';
+import { keysBeside } from './keys.ts';
+import { asLeaf, asSet, KnownTexts, partsOf, withoutCertificates } from './known-texts.ts';
 
 export interface Sources {
   readonly trust?: Trust | undefined;
@@ -21,7 +22,19 @@ export interface Followed {
   readonly ca: 'default' | 'file' | undefined;
   readonly identity: boolean;
   readonly profile: boolean;
+  /** What the program lists beside the contents of the files. */
+  readonly own: Own;
 }
+
+interface Own {
+  readonly ca: readonly string[];
+  readonly cert: readonly unknown[];
+  readonly key: readonly unknown[];
+}
+
+/** A list in which the newest comes last: of two certificates with one kind of key OpenSSL shows the last. */
+const beside = (own: readonly unknown[], newest: string | undefined): SecureContextOptions['cert'] =>
+  own.length === 0 ? newest : ([...own, newest] as string[]);
 
 /** Node 22.19, 24.5 and later; @types/node of the oldest supported version do not list it. */
 interface DefaultCertificates {
@@ -92,27 +105,38 @@ export class FollowedMaterial {
 
   /** Undefined: the program sets everything itself, and keeps it. */
   followedIn(options: SecureContextOptions, serves: boolean): Followed | undefined {
-    const ca =
-      options.ca === undefined || options.ca === null
-        ? this.#sources.trust && 'default'
-        : this.#cas?.has(options.ca)
-          ? 'file'
-          : undefined;
-    const identity = options.pfx === undefined && this.#leaves?.has(options.cert) === true;
+    const cas = this.#cas?.in(options.ca) ?? new Set();
+    // `node:tls` takes '' and false for no CA, too.
+    const ca = !options.ca ? this.#sources.trust && 'default' : cas.size > 0 ? 'file' : undefined;
+    const certs = partsOf(options.cert);
+    const followed = options.pfx === undefined ? certs.filter((cert) => this.#leaves?.has(cert)) : [];
+    const identity = followed.length > 0;
     const profile = serves && this.#sources.profile !== undefined;
-    return ca === undefined && !identity && !profile ? undefined : { ca, identity, profile };
+    if (ca === undefined && !identity && !profile) return undefined;
+    const cert = certs.filter((part) => !followed.includes(part));
+    const key = cert.length === 0 ? [] : keysBeside(followed, options);
+    return { ca, identity, profile, own: { ca: withoutCertificates(options.ca, cas), cert, key } };
   }
 
   /** The program's options with the newest material in place of what came from followed files. */
-  optionsFor(options: SecureContextOptions, { ca, identity, profile }: Followed): SecureContextOptions {
+  optionsFor(options: SecureContextOptions, { ca, identity, profile, own }: Followed): SecureContextOptions {
     const { trust, caOnly } = this.#sources;
     const pems = this.#sources.identity?.[SOURCE].current();
-    const { passphrase: _passphrase, ...rest } = options;
+    const { passphrase, ...rest } = options;
     const tickets = options.ticketKeys;
     return {
       ...(profile ? this.#sources.profile?.tlsOptions() : {}),
-      ...defined(identity ? { ...rest, cert: pems?.cert, key: pems?.key } : options),
-      ...(ca === 'file' || (ca === 'default' && caOnly) ? { ca: trust?.pem } : {}),
+      ...defined(
+        identity
+          ? {
+              ...rest,
+              cert: beside(own.cert, pems?.cert),
+              key: beside(own.key, pems?.key),
+              passphrase: own.key.length > 0 ? passphrase : undefined,
+            }
+          : options,
+      ),
+      ...(ca === 'file' || (ca === 'default' && caOnly) ? { ca: beside(own.ca, trust?.pem) } : {}),
       ...(tickets === undefined
         ? {}
         : { ticketKeys: ticketKeysFor(tickets, trust?.pem, this.#sources.profile?.hash) }),
@@ -128,11 +152,14 @@ export class FollowedMaterial {
     };
   }
 
-  /** The CA certificates to add to a new context that has Node's own roots. */
-  added({ ca }: Followed): readonly string[] {
+  /** The CA certificates to add to a new context. `own`: what the program has added, maybe with the contents of HANDOVER_CA. */
+  added({ ca }: Followed, own: readonly unknown[]): readonly string[] {
     const { trust, caOnly } = this.#sources;
-    if (ca !== 'default' || caOnly || this.#inDefaults || trust === undefined) return [];
-    return [...this.#extra, ...blocksOf(trust.pem)];
+    const cas = this.#cas?.in(own) ?? new Set<string>();
+    const rest = withoutCertificates(own, cas);
+    const isMissing = ca === 'default' ? !caOnly && !this.#inDefaults : ca === undefined && cas.size > 0;
+    if (!isMissing || trust === undefined) return rest;
+    return [...(ca === 'default' ? this.#extra : []), ...blocksOf(trust.pem), ...rest];
   }
 
   #rebuild(): void {

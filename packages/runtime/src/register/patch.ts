@@ -9,7 +9,7 @@ import type { FollowedMaterial } from './material.ts';
 
 /** The native half of a context, as `node:tls` keeps it. */
 interface NativeContext {
-  addCACert(pem: string): void;
+  addCACert(pem: string | Buffer): void;
 }
 
 /** Members of a server that `node:tls` uses and does not declare. */
@@ -30,9 +30,17 @@ function followContexts(material: FollowedMaterial): void {
   const made = (options: SecureContextOptions = {}): SecureContext => {
     const followed = material.followedIn(options, serves);
     if (followed === undefined) return createSecureContext(options);
+    const own: (string | Buffer)[] = [];
     const build = (): SecureContext => {
       const context = createSecureContext(material.optionsFor(options, followed));
-      for (const pem of material.added(followed)) (context.context as NativeContext).addCACert(pem);
+      const native = context.context as NativeContext;
+      for (const pem of material.added(followed, own)) native.addCACert(pem);
+      // What the program adds to the native half is added again when that is made again.
+      const addCACert = native.addCACert.bind(native);
+      native.addCACert = (pem) => {
+        addCACert(pem);
+        own.push(pem);
+      };
       return context;
     };
     const first = build();
