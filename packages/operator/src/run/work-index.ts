@@ -55,7 +55,11 @@ export class WorkIndex {
   readonly #gates: ReadonlyMap<string, string>;
 
   /** `platform`: whether facts about it are kept at all. */
-  constructor({ catalogue, gates }: ResolvedResources, trustNamespace: string, platform: boolean) {
+  constructor(
+    { catalogue, gates }: Pick<ResolvedResources, 'catalogue' | 'gates'>,
+    trustNamespace: string,
+    platform: boolean,
+  ) {
     this.#gates = new Map(gates.map((gate) => [nameOf(gate), gate.part]));
     const { authorities, trustBundles, tlsProfiles } = catalogue;
     const touches = (object: string, key: Key): void => this.#byObject.add(nameOf(placeOf(object)), key);
