@@ -114,6 +114,7 @@ export {
   type TakeLook,
   takeLook,
 } from './look/look.ts';
+export { refusalOf } from './look/may-issue.ts';
 export type { Meters } from './look/meters.ts';
 export { isDate, isObjectRecord } from './look/object-record.ts';
 export { type Output, outputsOfLeaf, outputsOfTarget, type PasswordReader } from './look/outputs.ts';

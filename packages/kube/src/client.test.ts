@@ -4,7 +4,7 @@ import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connect } from './client.ts';
 import { Hidden } from './hidden.ts';
-import { configMaps, secrets } from './kinds.ts';
+import { configMaps, leases, secrets } from './kinds.ts';
 import type { Kube } from './kube.ts';
 import type { RequestReport } from './request-report.ts';
 import { retryAfterOf } from './session.ts';
@@ -185,6 +185,16 @@ describe('the client’s rate limit', () => {
     own.abort();
     expect(await third).toBe('KUBE_ABORTED');
     expect(server.requests).toHaveLength(2);
+  });
+
+  test('does not hold up a Lease', async () => {
+    const slow = connect(server.config, { signal: stop.signal, rate: { perSecond: 0.001, burst: 1 } });
+    await slow.get(configMaps, which);
+    const own = new AbortController();
+    const behind = codeOf(slow.get(configMaps, which, { signal: own.signal }));
+    expect(await slow.get(leases, which)).toBeUndefined();
+    own.abort();
+    expect(await behind).toBe('KUBE_ABORTED');
   });
 });
 

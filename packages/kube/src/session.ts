@@ -115,7 +115,8 @@ export class Session {
     let mayLogIn = true;
     for (let tries = 0; ; tries++) {
       call.mayLeave?.();
-      await this.#limit?.take(signal, about);
+      // Whoever leads must not lose the Lease behind requests of its own.
+      if (call.subject.resource !== 'leases') await this.#limit?.take(signal, about);
       let answer: HttpAnswer;
       const began = performance.now();
       try {

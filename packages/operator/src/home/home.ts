@@ -27,12 +27,13 @@ import { Informer, type Secret, secrets } from '@handover/kube';
 import { after, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
-import { FreshSource, OneByOne, type Source } from '../objects/fresh.ts';
+import { FollowedPasswords, readPassword } from '../objects/followed-passwords.ts';
+import { OneByOne } from '../objects/fresh.ts';
 import { Mirror } from '../objects/mirror.ts';
 import { ObjectStore } from '../objects/object-store.ts';
 import { OwnWritesCache } from '../objects/own-writes-cache.ts';
 import { secretPasswords } from '../objects/passwords.ts';
-import { isField, placeOf } from '../objects/place.ts';
+import { placeOf } from '../objects/place.ts';
 import { knownIn } from '../resources/askers.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
@@ -40,6 +41,7 @@ import { Nudges } from '../workloads/nudge.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { CACHE_LAG, TRUST_BUNDLE_LAG } from './cache-lag.ts';
 import { evidenceWith } from './evidence.ts';
+import { freshSource } from './fresh-source.ts';
 import type { KubeHomeOptions } from './options.ts';
 import { profilesOf } from './profiles.ts';
 import { KubeRequests } from './requests.ts';
@@ -51,12 +53,13 @@ const CLOCK_TOLERANCE_MS = 5_000;
 export class KubeHome implements Home {
   readonly #options: KubeHomeOptions;
   readonly #mirror: Mirror;
+  readonly #passwords: FollowedPasswords;
   readonly #resolver: Resolver;
   readonly #nudges: Nudges | undefined;
   readonly #evidence: (fresh: boolean) => EvidenceSource;
   readonly #named: OneByOne;
   /** What every look reads from, however fresh. */
-  readonly #shared: Pick<Readers, 'facts' | 'profiles' | 'clock'>;
+  readonly #shared: Pick<Readers, 'facts' | 'passwords' | 'profiles' | 'clock'>;
   readonly #cached: Readers;
   #states: Informer<Secret> | undefined;
   readonly ownWrites: OwnWritesCache;
@@ -104,10 +107,13 @@ export class KubeHome implements Home {
       onChange: on.change ?? (() => {}),
       onTrouble: on.trouble,
     });
+    this.#passwords = new FollowedPasswords({ kube, onChange: on.password, onTrouble: on.trouble });
     this.#named = new OneByOne({ kube, kinds, signal }, (plural) => this.#resolver.known(plural));
     this.ownWrites = new OwnWritesCache(once ? this.#named : this.#mirror, this.#named);
-    this.#resolver = new Resolver(resources, scope, this.ownWrites, async (places) => {
-      if (!once) await this.#mirror.follow(places);
+    this.#resolver = new Resolver(resources, scope, this.ownWrites, async (places, passwords) => {
+      if (once) return;
+      this.#passwords.follow(passwords);
+      await this.#mirror.follow(places);
     });
     const { workloads } = consumers;
     this.#nudges =
@@ -162,6 +168,9 @@ export class KubeHome implements Home {
       now,
     });
     this.#shared = {
+      passwords: secretPasswords((place) =>
+        once ? readPassword(kube, place, signal) : this.#passwords.read(place),
+      ),
       profiles: profilesOf(options, this.#resolver, this.rollouts, now),
       facts: {
         consumersFound: consumers.found,
@@ -175,7 +184,6 @@ export class KubeHome implements Home {
     this.#cached = {
       ...this.#shared,
       objects: this.cachedObjects,
-      passwords: secretPasswords(this.ownWrites),
       evidence: this.#evidence(false),
       // Where states are not followed they are asked for.
       authorities: {
@@ -195,12 +203,11 @@ export class KubeHome implements Home {
 
   /** A look that lists each kind once, and belongs to the pass that took it. */
   readonly fresh = (): Promise<Look> => {
-    const source = this.#freshSource();
+    const source = freshSource(this.#options, this.ownWrites, this.#named, this.#resolver);
     return takeLook(
       {
         ...this.#shared,
         objects: this.store.view(source),
-        passwords: secretPasswords(source),
         authorities: this.authorities,
         requests: this.requests,
         evidence: this.#evidence(true),
@@ -218,6 +225,7 @@ export class KubeHome implements Home {
     resources.declarations.start?.(signal);
     consumers.workloads?.start?.(signal);
     this.#mirror.start(signal);
+    this.#passwords.start(signal);
     if (scope.wide.length === 0) return;
     const states = new Informer<Secret>(connection.kube, secrets, {
       namespace: scope.namespace,
@@ -229,26 +237,6 @@ export class KubeHome implements Home {
     });
     states.start(signal);
     this.#states = states;
-  }
-
-  /** What the API server has now; whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
-  #freshSource(): Source {
-    const {
-      connection: { kube, signal },
-      scope: { kinds, wide, namespaces },
-    } = this.#options;
-    const server =
-      wide.length === 0
-        ? this.#named
-        : new FreshSource(
-            { kube, kinds, namespaces, signal },
-            (place) => this.ownWrites.isStranger(place) || this.#resolver.isWanted(place),
-          );
-    return {
-      held: (place) => (isField(place) ? this.ownWrites.held(place) : server.held(place)),
-      all: (plural) =>
-        plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : this.ownWrites.all(plural),
-    };
   }
 
   #serverTime(): Instant {
@@ -266,6 +254,7 @@ export class KubeHome implements Home {
       consumers.workloads?.ready,
     ]);
     await this.resolved();
+    await this.#passwords.settled();
   }
 
   get synced(): boolean {

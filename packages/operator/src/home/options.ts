@@ -75,6 +75,8 @@ export interface HomeEvents {
   readonly change?:
     | ((plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void)
     | undefined;
+  /** A password was written, or another one; `namespace/name` of its Secret. */
+  readonly password?: ((secret: string) => void) | undefined;
   readonly state?: ((authority: AuthorityId) => void) | undefined;
   readonly repair?: ((id: ObjectId, manager: string) => void) | undefined;
   /** A certificate was made; nothing holds it yet. */

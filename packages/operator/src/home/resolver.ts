@@ -3,6 +3,7 @@ import { type Instant, isMap } from '@handover/material';
 import type { Source } from '../objects/fresh.ts';
 import { idOfPlace, type Place, type Plural, placesOf } from '../objects/place.ts';
 import type { Declared } from '../resources/declared.ts';
+import { passwordSecrets } from '../resources/password-secrets.ts';
 import {
   type ResolvedResources,
   type ResolveOptions,
@@ -12,21 +13,19 @@ import type { ResourceOptions, Scope } from './options.ts';
 
 const nameOf = ({ plural, namespace, name }: Place): string => `${plural} ${namespace} ${name}`;
 
+/** Follows single objects, and passwords; only the objects are waited for. */
+type Follow = (places: readonly Place[], passwords: readonly Place[]) => Promise<void>;
+
 /** The resources, resolved to what they ask for; and what they say about single objects. */
 export class Resolver {
   readonly #options: ResourceOptions;
   readonly #scope: Scope;
   readonly #source: Source;
-  readonly #follow: (places: readonly Place[]) => Promise<void>;
+  readonly #follow: Follow;
   #last: ResolvedResources | undefined;
   #reading: Promise<ResolvedResources> | undefined;
 
-  constructor(
-    options: ResourceOptions,
-    scope: Scope,
-    source: Source,
-    follow: (places: readonly Place[]) => Promise<void>,
-  ) {
+  constructor(options: ResourceOptions, scope: Scope, source: Source, follow: Follow) {
     this.#options = options;
     this.#scope = scope;
     this.#source = source;
@@ -70,7 +69,8 @@ export class Resolver {
     const { declarations } = this.#options;
     // Single objects have to be followed before they can be found.
     const first = await this.#resolve(declarations.all(), declarations.namespaces());
-    await this.#follow(this.#placesIn(first));
+    const passwords = passwordSecrets(first.catalogue).map(({ place }) => place);
+    await this.#follow(this.#placesIn(first), passwords);
     return this.#resolve(declarations.all(), declarations.namespaces());
   }
 

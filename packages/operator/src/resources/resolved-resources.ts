@@ -24,7 +24,6 @@ import {
   syntheticBundle,
 } from './injections.ts';
 import { leftOutOf, whyNoAuthority } from './left-out.ts';
-import { passwordSecrets } from './password-secrets.ts';
 
 export interface Absent {
   readonly target: string;
@@ -253,7 +252,6 @@ export async function resolveResources(
       ...injections.follow,
       ...(more?.configMaps ?? []),
       ...adoptedSecrets(catalogue),
-      ...passwordSecrets(catalogue).map(({ place }) => place),
     ],
     gates: injections.follow,
     refusals: injections.refusals,

@@ -11,12 +11,16 @@ import { WorkIndex } from './work-index.ts';
 
 const DEBOUNCE_MS = 20;
 const POD_DEBOUNCE_MS = 200;
+/** Between passes over an authority that objects of other namespaces call for. */
+const ELSEWHERE_MS = 1_000;
 
 /** The way from the watches to the queue. Each handler drops what calls for no work, and adds the work that the rest calls for. */
 export class Changes {
   readonly #options: OperatorOptions;
   #home: KubeHome | undefined;
   #index: WorkIndex | undefined;
+  /** When an object of another namespace last had an authority looked at, or will. */
+  readonly #elsewhere = new Map<string, number>();
   /** Undefined: another replica leads, and does the work. */
   term: Term | undefined;
 
@@ -44,6 +48,8 @@ export class Changes {
     const { namespace, scope = {} } = this.#options;
     const { trustNamespace = namespace, declarations } = scope;
     const resolved = await home.resolved();
+    for (const id of this.#elsewhere.keys())
+      if (!resolved.catalogue.authorities.has(id)) this.#elsewhere.delete(id);
     // A caller that hands resources over has rights to their objects, and to no others.
     this.#index = new WorkIndex(resolved, trustNamespace, declarations === undefined);
     return resolved;
@@ -67,9 +73,7 @@ export class Changes {
     const ownWrites = this.#home?.ownWrites;
     ownWrites?.moved(plural, key);
     ownWrites?.unlessOurs(plural, key, now?.version, () => {
-      const { term } = this;
-      const keys = this.#index?.of(plural, key) ?? [];
-      term?.controller.add(keys.map((each) => term.drifts.note(each, plural, key)));
+      this.#add(plural, key);
     });
     const gate = this.#index?.gate(plural, key);
     const asksOtherwise =
@@ -78,6 +82,28 @@ export class Changes {
         : gate !== undefined && gateOf(before, gate) !== gateOf(now, gate);
     if (asksOtherwise) this.resourcesChanged();
   };
+
+  readonly passwordChanged = (secret: string): void => this.#add('secrets', secret);
+
+  #add(plural: Plural, changed: string): void {
+    const { term } = this;
+    if (term === undefined) return;
+    for (const each of this.#index?.of(plural, changed) ?? []) {
+      const key = term.drifts.note(each, plural, changed);
+      term.controller.add([key], this.#waitOf(key, changed));
+    }
+  }
+
+  /** Whoever writes in one namespace without end has an authority in another looked at once a second. */
+  #waitOf(key: Key, changed: string): number {
+    const [namespace, name] = changed.split('/');
+    if (key.kind !== 'Authority' || name === undefined || key.id.startsWith(`${namespace}/`)) return 0;
+    const now = performance.now();
+    const last = this.#elsewhere.get(key.id) ?? Number.NEGATIVE_INFINITY;
+    const at = last > now ? last : Math.max(now, last + ELSEWHERE_MS);
+    this.#elsewhere.set(key.id, at);
+    return at - now;
+  }
 
   readonly stateChanged = (authority: string): void =>
     this.term?.controller.add(this.#index?.ofState(authority) ?? []);

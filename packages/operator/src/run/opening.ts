@@ -102,6 +102,7 @@ export function openKubeHome({
     },
     on: {
       change: changes.objectChanged,
+      password: changes.passwordChanged,
       state: changes.stateChanged,
       repair: (object, manager) => on({ kind: 'repaired', object, manager }),
       issued: (entry) => on({ kind: 'issued', entry }),

@@ -16,7 +16,7 @@ import {
   toldOfPlatform,
 } from '@handover/engine';
 import { keyOf, type Place, type Plural, placeOf } from '../objects/place.ts';
-import { passwordSecrets } from '../resources/password-secrets.ts';
+import { issuedLeaves, passwordSecrets } from '../resources/password-secrets.ts';
 import { type ResolvedResources, sourcesOf } from '../resources/resolved-resources.ts';
 
 const authorityKey = (id: string): ResourceKey => ({ kind: 'Authority', id });
@@ -55,15 +55,19 @@ export class WorkIndex {
   readonly #gates: ReadonlyMap<string, string>;
 
   /** `platform`: whether facts about it are kept at all. */
-  constructor({ catalogue, gates }: ResolvedResources, trustNamespace: string, platform: boolean) {
+  constructor(
+    { catalogue, gates }: Pick<ResolvedResources, 'catalogue' | 'gates'>,
+    trustNamespace: string,
+    platform: boolean,
+  ) {
     this.#gates = new Map(gates.map((gate) => [nameOf(gate), gate.part]));
-    const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
+    const { authorities, trustBundles, tlsProfiles } = catalogue;
     const touches = (object: string, key: Key): void => this.#byObject.add(nameOf(placeOf(object)), key);
     for (const [id, authority] of authorities) {
       touches(ownBundleOf(authority), authorityKey(id));
       this.#byState.add(id, authorityKey(id));
     }
-    for (const leaf of leaves)
+    for (const leaf of issuedLeaves(catalogue))
       touches(secretOf(leaf), authorityKey(authorityRef(leaf.spec.authority, leaf.metadata.namespace)));
     const told = platform ? toldOfPlatform(catalogue) : [];
     for (const namespace of told) touches(platformObjectIn(namespace), PLATFORM);

@@ -1,0 +1,116 @@
+import { connect, type Kube, namespaces, secrets } from '@handover/kube';
+import { FakeApiServer } from '@handover/test-api-server';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { FollowedPasswords } from './followed-passwords.ts';
+import { secretPasswords } from './passwords.ts';
+import type { Place } from './place.ts';
+
+let server: FakeApiServer;
+let kube: Kube;
+let end: AbortController;
+let followed: FollowedPasswords;
+const changed: string[] = [];
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  end = new AbortController();
+  kube = connect(server.config, { signal: end.signal, rate: false });
+  for (const name of ['prod', 'evil'])
+    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  changed.length = 0;
+  followed = new FollowedPasswords({ kube, onChange: (secret) => changed.push(secret) });
+  followed.start(end.signal);
+});
+afterEach(async () => {
+  end.abort();
+  await server.stop();
+});
+
+const place = (namespace: string, name: string, part = 'password'): Place => ({
+  plural: 'secrets',
+  namespace,
+  name,
+  part,
+});
+const write = (namespace: string, name: string, data: Readonly<Record<string, string>>): Promise<unknown> =>
+  kube.create(
+    secrets,
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { namespace, name },
+      data: Object.fromEntries(
+        Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+      ),
+    },
+    { namespace },
+  );
+const textOf = async (where: Place): Promise<string | undefined> =>
+  (await followed.read(where))?.value?.toString();
+const watches = (): number =>
+  server.requests.filter(({ watch, path }) => watch && /secrets/.test(path)).length;
+
+test('of forty Secrets that a namespace names, sixteen are watched, and the others are read all the same', async () => {
+  const places = Array.from({ length: 40 }, (_, index) => place('evil', `p${index}`));
+  for (const { name } of places) await write('evil', name, { password: `secret ${name}` });
+  followed.follow(places);
+  await vi.waitFor(async () => {
+    for (const each of places) expect(await textOf(each)).toBe(`secret ${each.name}`);
+  });
+  const watched = new Set(
+    server.requests.flatMap(({ query, watch }) => (watch ? [query.get('fieldSelector')] : [])),
+  );
+  expect(watched.size).toBe(16);
+  // A place that is free again is used.
+  const before = watches();
+  followed.follow([...places.slice(1), place('evil', 'new')]);
+  await expect.poll(watches).toBeGreaterThan(before);
+});
+
+test('nothing is kept of a Secret but the beginning of one key, and what is too long is no password', async () => {
+  const long = `-----BEGIN ${'a'.repeat(700_000)}`;
+  await write('evil', 'large', { password: long, 'ca.crt': long });
+  await write('evil', 'small', { password: 'hunter2', 'ca.crt': long });
+  const places = [place('evil', 'large'), place('evil', 'small'), place('evil', 'small', 'other')];
+  followed.follow(places);
+  await followed.settled();
+  const found = await Promise.all(places.map((each) => followed.read(each)));
+  expect(found.map((each) => Object.keys(each ?? {}))).toEqual([['value'], ['value'], ['value']]);
+  expect(found.map((each) => each?.value?.length)).toEqual([258, 7, undefined]);
+  const { password } = secretPasswords((where) => followed.read(where));
+  const from = (name: string, key: string) => ({ secret: { name, key } });
+  await expect(password(from('large', 'password'), 'evil')).rejects.toMatchObject({
+    code: 'PASSWORD_UNUSABLE',
+  });
+  await expect(password(from('small', 'other'), 'evil')).rejects.toThrow(/has no key other/);
+  expect(Buffer.from((await password(from('small', 'password'), 'evil')).bytes).toString()).toBe('hunter2');
+});
+
+test('a namespace whose Secrets do not come delays its own passwords alone, and nobody waits for them', async () => {
+  server.faults.add({
+    when: ({ path }) => path.includes('/namespaces/evil/secrets'),
+    times: 1_000,
+    does: 'hang',
+  });
+  await write('prod', 'store', { password: 'of prod' });
+  followed.follow([place('evil', 'p0'), place('evil', 'p1'), place('prod', 'store'), place('prod', 'later')]);
+  await expect(followed.read(place('evil', 'p0'))).rejects.toMatchObject({ code: 'PASSWORD_MISSING' });
+  await vi.waitFor(async () => expect(await textOf(place('prod', 'store'))).toBe('of prod'));
+  await vi.waitFor(async () => expect(await followed.read(place('prod', 'later'))).toBeUndefined());
+});
+
+test('another password is told of, another annotation is not', async () => {
+  const store = place('prod', 'store');
+  followed.follow([store]);
+  await expect(followed.read(store)).rejects.toThrow('prod/secrets/store/password has not been read yet');
+  // Whoever has asked too early hears that there is none.
+  await expect.poll(() => changed).toEqual(['prod/store']);
+  expect(await followed.read(store)).toBeUndefined();
+  await write('prod', 'store', { password: 'first' });
+  await expect.poll(() => changed).toEqual(['prod/store', 'prod/store']);
+  const patch = (merge: object): Promise<unknown> =>
+    kube.patch(secrets, { namespace: 'prod', name: 'store' }, { merge, fieldManager: 'test' });
+  for (let n = 0; n < 5; n++) await patch({ metadata: { annotations: { n: `${n}` } } });
+  await patch({ data: { password: Buffer.from('second').toString('base64') } });
+  await vi.waitFor(async () => expect(await textOf(store)).toBe('second'));
+  expect(changed).toHaveLength(3);
+});
