@@ -115,7 +115,7 @@ export class Session {
     let mayLogIn = true;
     for (let tries = 0; ; tries++) {
       call.mayLeave?.();
-      // Whoever leads must not lose the Lease behind requests of its own.
+      // The leader must not lose the Lease behind requests of its own.
       if (call.subject.resource !== 'leases') await this.#limit?.take(signal, about);
       let answer: HttpAnswer;
       const began = performance.now();

@@ -94,7 +94,7 @@ export class Changes {
     }
   }
 
-  /** Whoever writes in one namespace without end has an authority in another looked at once a second. */
+  /** A tenant that writes without end has an authority of another namespace looked at once a second. */
   #waitOf(key: Key, changed: string): number {
     const [namespace, name] = changed.split('/');
     if (key.kind !== 'Authority' || name === undefined || key.id.startsWith(`${namespace}/`)) return 0;

@@ -114,7 +114,7 @@ class Look {
     });
   }
 
-  /** A pod's status is a claim: whoever may write it can name any address. */
+  /** A pod's status is a claim: an account that may write it can name any address. */
   #asked({ name, onNode }: ReachedPod, ip: string): string {
     const pod = `pod ${this.#namespace}/${name}`;
     if (onNode) return refuse(`${pod} has the address of its node (hostNetwork); give it its own network`);
