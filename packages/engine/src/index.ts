@@ -43,7 +43,6 @@ export { type Asking, askProcess, type ProcessShown, silent } from './evidence/a
 export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { DOCUMENT_FIELDS, documentIn, type NeededBy } from './evidence/document-schema.ts';
-export { Doubts } from './evidence/doubts.ts';
 export { handshake } from './evidence/handshake.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
 export { readDocument } from './evidence/read-document.ts';

@@ -8,7 +8,6 @@ import { takingOver } from '../certgen/certgen.ts';
 import { EngineError } from '../error.ts';
 import { Canaries } from '../evidence/canary.ts';
 import { DeclaredConsumers } from '../evidence/consumers.ts';
-import { Doubts } from '../evidence/doubts.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Catalogue, catalogueOf, secretOf } from '../look/catalogue.ts';
 import { consentIn } from '../look/consent.ts';
@@ -97,7 +96,6 @@ export class DirectoryHome implements Home {
     this.meters = meters;
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
     const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
-    const probing = { meters, canaries, doubts: new Doubts() };
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#times = options.lock;
     const files = fenced(this.files, () => this.checkLock());
@@ -141,7 +139,8 @@ export class DirectoryHome implements Home {
       this.#catalogue === undefined ? [] : hooksOf(this.#catalogue, id);
     this.rollouts = restartRollouts(restartHooks, this.hookRecords);
     const declared =
-      options.evidence ?? new DeclaredConsumers(probing, statedPlaces(this.files, this.path, this.#uid));
+      options.evidence ??
+      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.path, this.#uid));
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,

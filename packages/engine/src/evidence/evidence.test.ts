@@ -21,7 +21,6 @@ import {
   Canaries,
   converge,
   DirectoryHome,
-  Doubts,
   localKeyring,
   probe,
   readDocument,
@@ -312,8 +311,6 @@ describe('A probe', () => {
     },
   );
 
-  const mtls = { requestCert: true, rejectUnauthorized: true };
-
   /** One port, and one server after the other behind it, as the workers of one program. */
   const inTurn = async (...behind: readonly string[]): Promise<string> => {
     let calls = 0;
@@ -331,6 +328,7 @@ describe('A probe', () => {
 
   test('of a port with several processes believes the one that has loaded least', async () => {
     const { files, oldCa, bothCas, record, next, current } = await begin();
+    const mtls = { requestCert: true, rejectUnauthorized: true };
     const fresh = await serve({ ...files, ca: bothCas, ...mtls });
     const behind = await serve({ ...files, ca: oldCa, ...mtls });
     for (const order of [
@@ -348,39 +346,6 @@ describe('A probe', () => {
     expect(halved.proofs.flatMap(({ anchors = [] }) => anchors)).not.toContain(next);
     expect(halved.proofs.flatMap(({ issuer = [] }) => issuer)).toEqual([]);
     expect(halved.unread.leaf).toMatch(/ends the handshake before it shows a certificate/);
-  });
-
-  test('of a port finds the one process in twenty that never loads the new CA', async () => {
-    const { files, oldCa, bothCas, record, next } = await begin();
-    const fresh = await serve({ ...files, ca: bothCas, ...mtls });
-    const behind = await serve({ ...files, ca: oldCa, ...mtls });
-    const address = await inTurn(...Array<string>(19).fill(fresh), behind);
-    const seen = await probe({ authority: MESH_ID, address, mtls: true }, record, tools, now);
-    expect(seen.proofs[1]).toMatchObject({ refuses: [next] });
-  });
-
-  test('of a port that showed old and new files counts again after three clean ones', async () => {
-    const { home, files, record: before } = await begin();
-    later(100);
-    await pass(home);
-    const record = (await home.authorities.load(MESH_ID)) as AuthorityRecord;
-    expect(record.state.revision).toBe(before.state.revision + 1);
-    const reloaded = { cert: secret('a', 'tls.crt'), key: secret('a', 'tls.key') };
-    const fresh = await serve(reloaded);
-    const address = await inTurn(fresh, await serve(files));
-    const worker = servers.at(-1);
-    const doubting = { ...tools, doubts: new Doubts() };
-    const ask = () => probe({ authority: MESH_ID, address, mtls: false }, record, doubting, now);
-    const [current, previous] = record.state.generations.map(({ anchors }) => anchors[0].fingerprint);
-    expect((await ask()).proofs).toMatchObject([{ issuer: previous }]);
-    worker?.setSecureContext(reloaded);
-    for (let clean = 0; clean < 2; clean++)
-      expect(await ask()).toMatchObject({
-        proofs: [],
-        unread: { leaf: expect.stringMatching(/answered from a process with old files a moment ago/) },
-      });
-    expect((await ask()).proofs).toMatchObject([{ issuer: current }]);
-    expect((await ask()).proofs).toMatchObject([{ issuer: current }]);
   });
 
   test('believes no key id: the CA must have signed the leaf, and a leaf without a key id counts against all others', async () => {

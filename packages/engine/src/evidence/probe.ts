@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Proof, ShownLeaf, StartTls, Unread } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
@@ -5,17 +6,13 @@ import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
 import type { Canaries } from './canary.ts';
-import type { Doubts } from './doubts.ts';
 import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
 import { unreadOf } from './read-document.ts';
-import { isOld, loadedBy, oldestOf, type Served, servedBy } from './served.ts';
 
 export interface ProbeTools {
   readonly meters?: Meters | undefined;
   /** Shared by all probes. */
   readonly canaries: Canaries;
-  /** Shared by all probes. Default: each probe counts by itself. */
-  readonly doubts?: Doubts | undefined;
   /** Limits probes per namespace. Default: turns of its own. */
   readonly turns?: Turns | undefined;
 }
@@ -96,24 +93,11 @@ export async function probe(
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   // An accepted canary leaves no refusal in the server's log.
   const newest = trust?.accepted[0];
-  const port = `${target.authority} ${target.address} ${target.at?.ip ?? ''}`;
-  const { revision } = record.state;
-  const mayLag =
-    newest !== undefined ||
-    record.state.generations.some(({ role }) => role !== 'current' && role !== 'next');
-  const isThorough =
-    (mayLag && target.at === undefined && target.starttls === undefined) ||
-    (tools.doubts?.left(port, revision) ?? 0) > 0;
-  const client = newest?.canary ?? (target.mtls ? control : undefined);
-  const looks = await lookAgain(knock, client, record, isThorough && !isOld(chain, record));
+  const looks = await lookAgain(knock, newest?.canary ?? (target.mtls ? control : undefined), record);
   // A probe that ran out of time proves nothing, nor does one that met a process which does not answer.
   if (performance.now() >= until) return nothing(OUT_OF_TIME);
   if ('why' in looks) return nothing(looks.why);
-  const chains = [chain, ...looks.chains];
-  const isRefused = newest !== undefined && looks.isRefused;
-  if (tools.doubts?.learn(port, revision, loadedBy(chains, isRefused, record)) === false)
-    return nothing(STILL_DOUBTED);
-  const shown = chains.map((one) => servedBy(one, record));
+  const shown = [chain, ...looks.chains].map((one) => servedBy(one, record));
   const seen = shown.flatMap((one) => one ?? []);
   const served = seen.length < shown.length ? undefined : oldestOf(seen, record);
   const trusts =
@@ -132,7 +116,7 @@ export async function probe(
     stripsCross: strips(chain, record, served?.issuer),
     unread: unreadOf(
       target.mtls && trusts === undefined ? says(noTrust) : undefined,
-      served === undefined ? says(noCertificate(chains)) : undefined,
+      served === undefined ? says(noCertificate([chain, ...looks.chains])) : undefined,
     ),
   };
 }
@@ -142,47 +126,38 @@ const noCertificate = (chains: readonly (readonly Certificate[])[]): string =>
     ? 'ends the handshake before it shows a certificate'
     : 'serves a certificate without an authority key id';
 
-const STILL_DOUBTED =
-  'answered from a process with old files a moment ago; a process behind this port may not have loaded the new ones';
-
 const MORE_LOOKS = 4;
 const BETWEEN_LOOKS_MS = 150;
-/** In all; of four processes one that never reloads is missed once in 5,000 probes. */
-const THOROUGH_LOOKS = 30;
-const THOROUGH_MS = 3_000;
 
 /**
  * The processes of one server load a new leaf, and a new CA, one after the other: nginx's old workers accept connections for a moment
  * after the new ones have started (seen: five handshakes in a row, after a probe had met a new one). So during a rotation one handshake
  * is not enough. `client`: the canary of the newest generation that was accepted; a process that refuses it has not loaded that CA.
- * A process that never reloads is found by many handshakes. They are not made of each of the pods of a fleet without a reason, nor where TLS
- * starts in another protocol: such servers limit connections.
  */
 const lookAgain = async (
   knock: Knock,
   client: ClientCertificate | undefined,
-  record: AuthorityRecord,
-  isThorough: boolean,
+  { state }: AuthorityRecord,
 ): Promise<
   | { readonly chains: readonly (readonly Certificate[])[]; readonly isRefused: boolean }
   | { readonly why: string }
 > => {
   const chains: (readonly Certificate[])[] = [];
   let isRefused = false;
-  let isClean = isThorough;
-  const until = performance.now() + THOROUGH_MS;
-  const mayGoOn = (look: number): boolean =>
-    look < MORE_LOOKS || (look < THOROUGH_LOOKS && isClean && performance.now() < until);
-  for (let look = 0; mayGoOn(look) && record.state.generations.length > 1; look++) {
-    if (look < MORE_LOOKS) await pause(BETWEEN_LOOKS_MS);
+  for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
+    await pause(BETWEEN_LOOKS_MS);
     const result = await knock(client);
     if (result.kind === 'unreachable') return { why: result.why };
     isRefused ||= result.accepted === false;
     chains.push(result.chain);
-    isClean &&= !isRefused && !isOld(result.chain, record);
   }
   return { chains, isRefused };
 };
+
+interface Served {
+  readonly issuer: string;
+  readonly leaf: Certificate;
+}
 
 const leavesIn = (served: readonly Served[], { otherLeaf }: ProbeTarget): readonly ShownLeaf[] => {
   const leaves = new Map(served.map(({ leaf }) => [leaf.fingerprint, leaf]));
@@ -190,6 +165,35 @@ const leavesIn = (served: readonly Served[], { otherLeaf }: ProbeTarget): readon
     const object = otherLeaf?.(leaf);
     return { fingerprint, ...(object === undefined ? {} : { object }) };
   });
+};
+
+/** Of all leaves seen, the one of the oldest generation counts; an unknown issuer is older than any. */
+const oldestOf = (shown: readonly Served[], { state }: AuthorityRecord): Served | undefined => {
+  const age = ({ issuer }: Served): number => {
+    const index = state.generations.findIndex(({ anchors }) =>
+      anchors.some(({ fingerprint }) => fingerprint === issuer),
+    );
+    return index < 0 ? Number.POSITIVE_INFINITY : index;
+  };
+  return [...shown].sort((a, b) => age(b) - age(a))[0];
+};
+
+/** A key id is a claim that any certificate can make. */
+const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
+  ca?.subjectKeyId !== undefined &&
+  ca.subjectKeyId === leaf.authorityKeyId &&
+  new X509Certificate(leaf.der).verify(new X509Certificate(ca.der).publicKey);
+
+const servedBy = (
+  chain: readonly Certificate[],
+  { state, certificates }: AuthorityRecord,
+): Served | undefined => {
+  const [leaf] = chain;
+  if (leaf?.authorityKeyId === undefined) return undefined;
+  const issuer = state.generations
+    .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
+    .find((fingerprint) => isSignedBy(leaf, certificates.get(fingerprint)));
+  return { issuer: issuer ?? 'unknown', leaf };
 };
 
 /** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file. */

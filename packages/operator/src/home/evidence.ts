@@ -3,7 +3,6 @@ import {
   type CanaryTools,
   type CreationDates,
   DeclaredConsumers,
-  Doubts,
   type EvidenceSource,
   Turns,
 } from '@handover/engine';
@@ -43,7 +42,7 @@ export const evidenceWith = ({
   const { kube, signal } = connection;
   const addresses = (consumers.addresses ?? new Addresses()).sparing(kube.config.server);
   const turns = new Turns(ASKED_AT_ONCE);
-  const tools = { ...making, meters, canaries: new Canaries(making), doubts: new Doubts(), turns };
+  const tools = { ...making, meters, canaries: new Canaries(making), turns };
   const showing = new PodEvidence({ ...tools, addresses });
   const declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
   const fields: EvidenceSource = {
