@@ -57,13 +57,17 @@ export const go = (call: Call): Client =>
 export const java = ({ port, ca, cert = '', key = '', send = '' }: Call): Client =>
   following('Java', () => ['java', '-Xmx64m', path('Client.java'), String(port), ca, cert, key, send]);
 
+/** A broker that goes away in the middle of a call can leave its client waiting for good. */
+const LONGEST_CALL_MS = 10_000;
+
 /** A program that is started for each call, and so reads its files each time. */
 export const perCall = (name: string, command: string, args: readonly string[], input = ''): Client => ({
   name,
   start(tell, signal) {
     const loop = async (): Promise<void> => {
       while (!signal.aborted) {
-        const result = await ended(spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'] }), input);
+        const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: LONGEST_CALL_MS });
+        const result = await ended(child, input);
         if (!signal.aborted) tell(result);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
@@ -95,7 +99,8 @@ const ended = async (child: ChildProcess, input: string): Promise<string> => {
     });
   child.stdin?.on('error', () => {}); // the program did not read it
   child.stdin?.end(input);
-  const [code] = await once(child, 'close');
+  const [code, signal] = await once(child, 'close');
+  if (signal !== null) return `no answer: ${said.replace(/\s+/g, ' ').trim()}`;
   return code === 0 ? 'ok' : `exit ${code}: ${said.replace(/\s+/g, ' ').trim()}`;
 };
 
