@@ -71,6 +71,7 @@ export const installed = (): readonly object[] => [
 export type Build = 'selfsigned' | 'mounted';
 
 /** `behind`: whether the Service leads to its pods. */
+/** Of pods that serve nothing there are two, so that two CAs are written by turns. */
 export const deployment = (build: Build, image: string, name = SERVICE, behind = true): object =>
   named(
     'Deployment',
@@ -78,7 +79,7 @@ export const deployment = (build: Build, image: string, name = SERVICE, behind =
     name,
     {
       spec: {
-        replicas: 1,
+        replicas: behind ? 1 : 2,
         // Longer than the loop of 30 s: both builds serve beside each other while the old one tries to write.
         minReadySeconds: 40,
         selector: { matchLabels: { app: name } },
