@@ -99,6 +99,7 @@ export async function serveDashboard({
     if (request.method === 'HEAD') return void response.end();
     const stream: Stream = new Stream(board, response, () => streams.delete(stream));
     streams.add(stream);
+    stream.start();
   };
   const status = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = JSON.stringify(await board.document());

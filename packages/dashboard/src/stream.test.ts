@@ -40,6 +40,7 @@ const begin = async () => {
   const stream = new Stream(board, reader as unknown as ServerResponse, () => {
     ended++;
   });
+  stream.start();
   await vi.advanceTimersByTimeAsync(0);
   return { board, reader, stream, ended: () => ended };
 };

@@ -16,8 +16,9 @@ export class Stream {
   readonly #board: Board;
   readonly #response: ServerResponse;
   readonly #dirty = new Set<PartName>();
-  readonly #unsubscribe: () => void;
-  readonly #heartbeat: NodeJS.Timeout;
+  readonly #onEnd: () => void;
+  #unsubscribe: (() => void) | undefined;
+  #heartbeat: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stuck: NodeJS.Timeout | undefined;
   #busy = false;
@@ -26,25 +27,30 @@ export class Stream {
   constructor(board: Board, response: ServerResponse, onEnd: () => void) {
     this.#board = board;
     this.#response = response;
-    this.#unsubscribe = board.onChange((part) => this.#change(part));
+    this.#onEnd = onEnd;
+  }
+
+  /** Sends every part, then those that change, until the reader goes. */
+  start(): void {
+    this.#unsubscribe = this.#board.onChange((part) => this.#change(part));
     this.#heartbeat = setInterval(() => {
       if (!this.#busy) void this.#write(': still here\n\n');
       // Sent again now and then even without a change.
       this.#change('rest');
     }, HEARTBEAT_MS);
-    response.once('close', () => {
+    this.#response.once('close', () => {
       this.#end();
-      onEnd();
+      this.#onEnd();
     });
     void this.#write(`retry: ${RETRY_MS}\n\n`);
-    for (const part of board.parts()) this.#dirty.add(part);
+    for (const part of this.#board.parts()) this.#dirty.add(part);
     void this.#flush();
   }
 
   #end(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#unsubscribe();
+    this.#unsubscribe?.();
     clearInterval(this.#heartbeat);
     clearTimeout(this.#timer);
     clearTimeout(this.#stuck);

@@ -196,10 +196,9 @@ export class Operator {
       compat: this.#compat,
       changes: this.#changes,
       on: this.#tell,
-      signal: AbortSignal.any([this.#signal, over.signal]),
     });
     this.#changes.term = term;
-    this.#ended = term.run();
+    this.#ended = term.run(AbortSignal.any([this.#signal, over.signal]));
     this.#tell({ kind: 'leading', held: true });
   }
 

@@ -29,6 +29,7 @@ import { StatusWriter } from './status-writer.ts';
 import type { TermOptions } from './term.ts';
 
 export interface ReportsOptions extends TermOptions {
+  readonly signal: AbortSignal;
   readonly onError: (what: string, error: unknown) => void;
 }
 

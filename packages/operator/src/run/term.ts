@@ -38,7 +38,6 @@ export interface TermOptions {
   readonly compat: Compatibility | undefined;
   readonly changes: Changes;
   readonly on: Listener;
-  readonly signal: AbortSignal;
 }
 
 const RESYNC_MS = 30_000;
@@ -60,6 +59,7 @@ export class Term {
   readonly #options: TermOptions;
   readonly #resync: number;
   readonly #platform: PlatformKeeper;
+  readonly #over = new AbortController();
   /** Authorities looked at in this term; and those whose pods may not have been told of a write. */
   readonly #looked = new Set<string>();
   readonly #untold = new Set<string>();
@@ -67,11 +67,12 @@ export class Term {
 
   constructor(options: TermOptions) {
     this.#options = options;
-    const { operator, home, on, signal } = options;
+    const { operator, home, on } = options;
+    const { signal } = this.#over;
     this.#resync = operator.resync ?? RESYNC_MS;
     const onError = (what: string, error: unknown): void =>
       on({ kind: 'failed', what, error, retryAt: undefined });
-    this.reports = new Reports({ ...options, onError });
+    this.reports = new Reports({ ...options, signal, onError });
     this.#platform = new PlatformKeeper(operator.kube, signal, onError);
     this.controller = new Controller({
       clock: home.clock,
@@ -90,9 +91,12 @@ export class Term {
   }
 
   /** Ends with the signal, when the last work under way has ended. */
-  async run(): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
+    const end = (): void => this.#over.abort();
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
     this.controller.add([RESOURCES]);
-    await this.controller.run(this.#options.signal).finally(() => this.reports.stop());
+    await this.controller.run(signal).finally(() => this.reports.stop());
   }
 
   async #readResources(): Promise<Passed> {
