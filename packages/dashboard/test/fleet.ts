@@ -9,6 +9,7 @@ import {
   MemoryAuthorities,
   MemoryObjects,
   type Outcome,
+  OutputPreparer,
   type Readers,
   reconcile,
   takeLook,
@@ -69,6 +70,7 @@ export class Fleet {
   }
 
   readonly #readers: Readers = {
+    outputs: new OutputPreparer(),
     objects: this.objects,
     authorities: this.authorities,
     requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }) },

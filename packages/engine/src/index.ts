@@ -116,7 +116,13 @@ export {
 export { refusalOf } from './look/may-issue.ts';
 export type { Meters } from './look/meters.ts';
 export { isDate, isObjectRecord } from './look/object-record.ts';
-export { type Output, outputsOfLeaf, outputsOfTarget, type PasswordReader } from './look/outputs.ts';
+export {
+  type Output,
+  OutputPreparer,
+  outputsOfLeaf,
+  outputsOfTarget,
+  type PasswordReader,
+} from './look/outputs.ts';
 export { readBounded } from './look/read-bounded.ts';
 export { authorityIn, policyFor, type Responsibilities, specOf } from './look/responsibilities.ts';
 export { checkRotationId } from './look/rotation-id.ts';

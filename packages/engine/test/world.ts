@@ -12,6 +12,7 @@ import {
   MemoryAuthorities,
   MemoryObjects,
   type ObjectReader,
+  OutputPreparer,
   type ProfileReader,
   type ProfileWriter,
   type Readers,
@@ -52,7 +53,7 @@ spec: {authority: mesh, dnsNames: [b.local]}
 /** What a home in a test is made of: what reads and what writes in one, so that a test replaces a part of it. */
 export interface Parts
   extends Omit<Home, 'fresh' | 'cached' | 'requests'>,
-    Pick<Readers, 'evidence' | 'facts'> {
+    Pick<Readers, 'evidence' | 'facts' | 'outputs'> {
   readonly objects: ObjectReader & Home['objects'];
   readonly authorities: AuthorityReader & Home['authorities'];
   readonly requests: Readers['requests'] & Partial<Home['requests']>;
@@ -82,6 +83,7 @@ export class World {
   readonly objects = new MemoryObjects(() => this.now);
   readonly authorities = new MemoryAuthorities();
   home: Parts = {
+    outputs: new OutputPreparer(),
     objects: this.objects,
     authorities: this.authorities,
     requests: {

@@ -7,6 +7,7 @@ import {
   idOf,
   type LookClock,
   type ObjectId,
+  OutputPreparer,
   type Readers,
   type StoredObject,
   takeLook,
@@ -46,6 +47,7 @@ export class Wire {
   readonly #die: () => void;
   readonly #resumed: () => void;
   readonly #creationDates: CreationDates;
+  readonly #outputs = new OutputPreparer();
   readonly #landings = new Set<() => void>();
   #memory: Memory | undefined;
   readonly #hanging = new Set<keyof Memory>();
@@ -274,6 +276,7 @@ export class Wire {
         trustNamespace: 'sim',
         askedAt: (leaf) => store.askedAt.get(leaf),
       },
+      outputs: this.#outputs,
       clock,
     };
   }

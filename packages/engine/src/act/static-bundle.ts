@@ -4,7 +4,7 @@ import { EngineError } from '../error.ts';
 import { placedTargets } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
 import type { Look } from '../look/look.ts';
-import { outputFiles, outputsOfTarget, outputsRecord, prepareOutputs } from '../look/outputs.ts';
+import { outputFiles, outputsOfTarget, outputsRecord } from '../look/outputs.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
 import { tryAll } from '../scheduling/in-parallel.ts';
@@ -28,8 +28,7 @@ export async function reconcileStaticBundle(home: Home, look: Look, bundle: Trus
   const anchors = bundleOf(certificates).certificates;
   const pem = pemFile(anchors);
   const placed = placedTargets(bundle, look.catalogue);
-  const outputs = await prepareOutputs(
-    look,
+  const outputs = await look.outputs.prepare(
     new Map(
       placed.flatMap(([id, target]) => {
         const wanted = outputsOfTarget(target);

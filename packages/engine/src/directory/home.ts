@@ -17,6 +17,7 @@ import type { Issuer, Keyring } from '../look/keyring.ts';
 import { localKeyring } from '../look/local-key.ts';
 import { type EvidenceSource, type Look, type LookClock, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
+import { OutputPreparer } from '../look/outputs.ts';
 import { accountNumber } from './accounts.ts';
 import { DirectoryAcks, withAcks } from './acks.ts';
 import { processHere } from './asker.ts';
@@ -147,7 +148,7 @@ export class DirectoryHome implements Home {
       requests: this.requests,
       evidence: withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       hooks: this.hookRecords,
-      passwords: new FilePasswords(this.files, this.path, this.#uid),
+      outputs: new OutputPreparer(new FilePasswords(this.files, this.path, this.#uid)),
       facts: {
         consumersFound: false,
         oneOwner: true,

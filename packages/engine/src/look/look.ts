@@ -4,7 +4,7 @@ import type { Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
 import type { HookReader } from './hooks.ts';
 import type { LocalKey } from './local-key.ts';
-import type { PasswordReader } from './outputs.ts';
+import type { OutputPreparer } from './outputs.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
 export interface ObjectReader {
@@ -105,8 +105,7 @@ export interface Readers {
   readonly authorities: AuthorityReader;
   readonly requests: RequestReader;
   readonly evidence: EvidenceSource;
-  /** Undefined: nothing here has a password. */
-  readonly passwords?: PasswordReader | undefined;
+  readonly outputs: OutputPreparer;
   /** Undefined: this home runs no hooks. */
   readonly hooks?: HookReader | undefined;
   /** Undefined: there is no platform that asks for a TLS profile. */

@@ -4,7 +4,6 @@ import { type Leaf, type OutputMaterial, outputBytes, Password, type TrustBundle
 import { type Certificate, HandoverError, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { FileData, ObjectId, ObjectRecord } from './home.ts';
-import type { Look } from './look.ts';
 import { Memo } from './memo.ts';
 
 type Target = TrustBundle['spec']['targets'][number];
@@ -33,6 +32,8 @@ export interface PasswordReader {
 /** The files that an object has beside its PEM, with their passwords. */
 export interface PreparedOutputs {
   readonly files: readonly { readonly output: Output; readonly password: Password }[];
+  /** Those that were made last: a fleet has the same one in every namespace, and each costs ten thousand hashes. */
+  readonly truststores: Memo<Uint8Array>;
   /** Another print: files of another format or password than those that are asked for now. */
   readonly print: string;
 }
@@ -42,12 +43,11 @@ export type Outputs = PreparedOutputs | { readonly missing: string };
 
 const derive = promisify(pbkdf2);
 const PRINT_ITERATIONS = 100_000;
-const prints = new Memo<Promise<Buffer>>(1_000);
 
-/** As slow to guess as a password in a keystore: the print of it stands in a record that more people can read than the file. */
-const passwordPrint = (password: Password, place: string): Promise<Buffer> => {
-  const key = createHash('sha256').update(`${place.length}:${place}`).update(password.bytes).digest('base64');
-  return prints.get(key, () => derive(password.bytes, place, PRINT_ITERATIONS, 16, 'sha256'));
+const NO_PASSWORDS: PasswordReader = {
+  password: async () => {
+    throw new EngineError('PASSWORD_MISSING', 'this home reads no passwords');
+  },
 };
 
 const specOf = ({ name, format, content, keyFormat, alias }: Output): readonly string[] => [
@@ -58,53 +58,65 @@ const specOf = ({ name, format, content, keyFormat, alias }: Output): readonly s
   alias,
 ];
 
-const prepared = async (
-  look: Look,
-  object: ObjectId,
-  outputs: readonly Output[],
-): Promise<PreparedOutputs> => {
-  const [namespace = ''] = object.split('/', 1);
-  const files: { readonly output: Output; readonly password: Password }[] = [];
-  const sum = createHmac('sha256', 'handover.dev/outputs/1');
-  for (const output of outputs) {
-    sum.update(JSON.stringify(specOf(output)));
-    const { passwordFrom: from } = output;
-    let password = Password.wellKnown;
-    if (from !== undefined) {
-      if (look.passwords === undefined)
-        throw new EngineError('PASSWORD_MISSING', `output ${output.name}: this home reads no passwords`);
-      password = await look.passwords.password(from, namespace);
-      sum.update(await passwordPrint(password, from.file ?? `${namespace}/${from.secret?.name}`));
-    }
-    files.push({ output, password });
+/** Reads passwords for a home, which keeps it: what is costly to make is made once. */
+export class OutputPreparer {
+  readonly #passwords: PasswordReader;
+  readonly #prints = new Memo<Promise<Buffer>>(1_000);
+  readonly #truststores = new Memo<Uint8Array>(64);
+
+  constructor(passwords: PasswordReader = NO_PASSWORDS) {
+    this.#passwords = passwords;
   }
-  return { files, print: sum.digest('hex').slice(0, 32) };
-};
 
-/** Reads the passwords of every object that has outputs. One that cannot be read holds up its own object and no other. */
-export const prepareOutputs = async (
-  look: Look,
-  wanted: ReadonlyMap<ObjectId, readonly Output[]>,
-): Promise<ReadonlyMap<ObjectId, Outputs>> => {
-  const all = new Map<ObjectId, Outputs>();
-  for (const [object, outputs] of wanted) {
-    try {
-      all.set(object, await prepared(look, object, outputs));
-    } catch (error) {
-      if (!(error instanceof HandoverError)) throw error;
-      all.set(object, { missing: error.message });
+  /** Reads the passwords of every object that has outputs. One that cannot be read holds up its own object and no other. */
+  async prepare(wanted: ReadonlyMap<ObjectId, readonly Output[]>): Promise<ReadonlyMap<ObjectId, Outputs>> {
+    const all = new Map<ObjectId, Outputs>();
+    for (const [object, outputs] of wanted) {
+      try {
+        all.set(object, await this.#prepared(object, outputs));
+      } catch (error) {
+        if (!(error instanceof HandoverError)) throw error;
+        all.set(object, { missing: error.message });
+      }
     }
+    return all;
   }
-  return all;
-};
 
-/** Truststores that were made last: a fleet has the same one in every namespace, and each costs ten thousand hashes. */
-const trusted = new Memo<Uint8Array>(64);
+  async #prepared(object: ObjectId, outputs: readonly Output[]): Promise<PreparedOutputs> {
+    const [namespace = ''] = object.split('/', 1);
+    const files: { readonly output: Output; readonly password: Password }[] = [];
+    const sum = createHmac('sha256', 'handover.dev/outputs/1');
+    for (const output of outputs) {
+      sum.update(JSON.stringify(specOf(output)));
+      const { passwordFrom: from } = output;
+      let password = Password.wellKnown;
+      if (from !== undefined) {
+        password = await this.#passwords.password(from, namespace);
+        sum.update(await this.#print(password, from.file ?? `${namespace}/${from.secret?.name}`));
+      }
+      files.push({ output, password });
+    }
+    return { files, truststores: this.#truststores, print: sum.digest('hex').slice(0, 32) };
+  }
 
-const trustedBytes = (output: Output, password: Password, anchors: readonly Certificate[]): Uint8Array => {
+  /** As slow to guess as a password in a keystore: the print of it stands in a record that more people can read than the file. */
+  #print(password: Password, place: string): Promise<Buffer> {
+    const sum = createHash('sha256').update(`${place.length}:${place}`).update(password.bytes);
+    return this.#prints.get(sum.digest('base64'), () =>
+      derive(password.bytes, place, PRINT_ITERATIONS, 16, 'sha256'),
+    );
+  }
+}
+
+const truststore = (
+  made: Memo<Uint8Array>,
+  output: Output,
+  password: Password,
+  anchors: readonly Certificate[],
+): Uint8Array => {
   const sum = createHash('sha256').update(JSON.stringify(specOf(output)));
   sum.update(JSON.stringify(anchors.map(({ fingerprint }) => fingerprint))).update(password.bytes);
-  return trusted.get(sum.digest('base64'), () => outputBytes(output, { anchors }, password));
+  return made.get(sum.digest('base64'), () => outputBytes(output, { anchors }, password));
 };
 
 /** The files themselves. `outputs` undefined: there are none. */
@@ -126,7 +138,7 @@ export const outputFiles = (
     outputs.files.map(({ output, password }) => [
       output.name,
       output.content === 'trust'
-        ? trustedBytes(output, password, anchors)
+        ? truststore(outputs.truststores, output, password, anchors)
         : outputBytes(output, { anchors, ...(identity === undefined ? {} : { identity }) }, password),
     ]),
   );

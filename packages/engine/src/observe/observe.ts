@@ -5,7 +5,7 @@ import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
 import type { Adoption, ConsumerFound, Look, TakeLook } from '../look/look.ts';
-import { hasAsked, type Outputs, prepareOutputs } from '../look/outputs.ts';
+import { hasAsked, type Outputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
@@ -144,7 +144,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     const found = await look.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
-  const outputs = await prepareOutputs(look, wanted.outputs);
+  const outputs = await look.outputs.prepare(wanted.outputs);
   const stored = await believed(read, {
     authorities: look.authorities,
     declared: catalogue.authorities,

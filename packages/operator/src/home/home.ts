@@ -16,6 +16,7 @@ import {
   type ObjectId,
   type ObjectReader,
   type ObjectWriter,
+  OutputPreparer,
   type ProfileWriter,
   processHere,
   type Readers,
@@ -59,7 +60,7 @@ export class KubeHome implements Home {
   readonly #evidence: (fresh: boolean) => EvidenceSource;
   readonly #named: OneByOne;
   /** What every look reads from, however fresh. */
-  readonly #shared: Pick<Readers, 'facts' | 'passwords' | 'profiles' | 'clock'>;
+  readonly #shared: Pick<Readers, 'facts' | 'outputs' | 'profiles' | 'clock'>;
   readonly #cached: Readers;
   #states: Informer<Secret> | undefined;
   readonly ownWrites: OwnWritesCache;
@@ -168,8 +169,8 @@ export class KubeHome implements Home {
       now,
     });
     this.#shared = {
-      passwords: secretPasswords((place) =>
-        once ? readPassword(kube, place, signal) : this.#passwords.read(place),
+      outputs: new OutputPreparer(
+        secretPasswords((place) => (once ? readPassword(kube, place, signal) : this.#passwords.read(place))),
       ),
       profiles: profilesOf(options, this.#resolver, this.rollouts, now),
       facts: {
