@@ -17,7 +17,12 @@ export const ARROWS = {
 /** What a package's tests may import beside that. */
 export const TEST_ARROWS = { operator: ['install'] };
 
-/** Folders inside a package, lowest first: a folder may import those above it in this list, and files beside the folders. */
+const BESIDE = '.';
+
+/**
+ * Folders inside a package, or inside a folder of it, lowest first: a folder may import those above it in this list. Files beside the
+ * folders may be imported by all, and import all, unless the list has a place for them.
+ */
 export const FOLDERS = {
   engine: [
     'ledger',
@@ -32,6 +37,7 @@ export const FOLDERS = {
     'certgen',
     'directory',
   ],
+  'engine/directory': ['disk', 'state', 'resources', 'requests', 'objects', 'hooks', BESIDE],
   operator: ['objects', 'resources', 'workloads', 'events', 'home', 'compat', 'run', 'certgen', 'embed'],
 };
 
@@ -89,20 +95,21 @@ const reachable = (from, seen = new Set()) => {
 
 /** Why a relative import breaks the order of folders; undefined: it does not. */
 const againstFolders = (layer, path, specifier) => {
-  const order = FOLDERS[layer];
-  const folderOf = (file) => {
-    const [, , src, folder, ...rest] = file.split('/');
-    return src === 'src' && rest.length > 0 ? folder : undefined;
-  };
-  const from = folderOf(path);
-  const to = folderOf(posix.join(posix.dirname(path), specifier));
-  if (order === undefined || from === undefined || to === undefined || from === to) return undefined;
-  for (const folder of [from, to])
-    if (!order.includes(folder))
-      return `add folder ${folder} to the folders of ${layer} in scripts/layers.mjs`;
-  return order.indexOf(to) < order.indexOf(from)
-    ? undefined
-    : `${from} may not import ${specifier}: ${to} stands above it`;
+  const target = posix.join(posix.dirname(path), specifier);
+  for (const [where, order] of Object.entries(FOLDERS)) {
+    const [owner, ...below] = where.split('/');
+    const root = ['packages', owner, 'src', ...below, ''].join('/');
+    if (owner !== layer || !path.startsWith(root) || !target.startsWith(root)) continue;
+    const folderOf = (file) => file.slice(root.length).split('/').slice(0, -1)[0] ?? BESIDE;
+    const [from, to] = [folderOf(path), folderOf(target)];
+    if (from === to || (!order.includes(BESIDE) && [from, to].includes(BESIDE))) continue;
+    for (const folder of [from, to])
+      if (!order.includes(folder))
+        return `add folder ${folder} to the folders of ${where} in scripts/layers.mjs`;
+    if (order.indexOf(to) > order.indexOf(from))
+      return `${from} may not import ${specifier}: ${to === BESIDE ? where : to} stands above it`;
+  }
+  return undefined;
 };
 
 const packageOf = (specifier) => {

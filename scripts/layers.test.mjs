@@ -46,6 +46,17 @@ test('folders of a package import in one direction', () => {
   expect(found('packages/engine/src/act/a.test.ts', "import { b } from '../directory/b.ts';")).toEqual([]);
   expect(found('packages/engine/src/index.ts', "export { b } from './directory/b.ts';")).toEqual([]);
   expect(found('packages/engine/src/new/a.ts', "import { b } from '../look/b.ts';")).toHaveLength(1);
+  const inside = 'packages/engine/src/directory';
+  expect(found(`${inside}/disk/a.ts`, "import { b } from '../objects/b.ts';")).toEqual([
+    '1: disk may not import ../objects/b.ts: objects stands above it',
+  ]);
+  expect(found(`${inside}/objects/a.ts`, "import { b } from '../home.ts';")).toEqual([
+    '1: objects may not import ../home.ts: engine/directory stands above it',
+  ]);
+  expect(found(`${inside}/objects/a.ts`, "import { b } from '../../act/b.ts';")).toEqual([]);
+  expect(found('packages/engine/src/act/a.ts', "import { b } from '../directory/disk/b.ts';")).toHaveLength(
+    1,
+  );
 });
 test.each(['@handover/test-cluster', '@handover/test-api-server', '@handover/test-api-server/contract'])(
   '%s is for tests and benchmarks of every layer, and for nothing else',

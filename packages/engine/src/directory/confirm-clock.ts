@@ -3,7 +3,7 @@ import type { Instant } from '@handover/material';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
 import type { DirectoryHome } from './home.ts';
-import { SteadyClock } from './steady-clock.ts';
+import { SteadyClock } from './state/steady-clock.ts';
 
 /** What the clock of a directory blocks. */
 export interface ClockReport {

@@ -7,7 +7,7 @@ import { Directories, loaded, visible } from '../../test/directories.ts';
 import { faultyFiles, Killed } from '../../test/faulty-files.ts';
 import { accepts, MESH } from '../../test/world.ts';
 import { converge, diskFiles, type Files, observeAnew, readYaml } from '../index.ts';
-import { homeFileError } from './files.ts';
+import { homeFileError } from './disk/files.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { type DirectoryHome, diskFiles, type Files, passOnce } from '../index.ts';
-import { homeFileError } from './files.ts';
+import { homeFileError } from './disk/files.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());

@@ -17,8 +17,8 @@ import { hookStatus } from '../look/hook-status.ts';
 import { type Hook, hooksIn } from '../look/hooks.ts';
 import { driftedIn } from '../observe/vitals.ts';
 import type { DirectoryHome } from './home.ts';
-import { rememberResources } from './resources.ts';
-import { SteadyClock } from './steady-clock.ts';
+import { rememberResources } from './resources/resources.ts';
+import { SteadyClock } from './state/steady-clock.ts';
 
 /** Files that were edited by hand are put right within this time, even without an event. */
 const BACKSTOP_MS = 15_000;

@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  lchownSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HandoverError } from '@handover/material';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Directories } from '../../../test/directories.ts';
+import { diskFiles, type Hook } from '../../index.ts';
+import { tellBy } from './hook-ways.ts';
+import { processIn } from './pid-file.ts';
+import { ProcessGroups } from './process-group.ts';
+
+const me = process.getuid?.() ?? 0;
+const SERVICE = 65_534;
+const THIRD = 1_234;
+const scratch = mkdtempSync(join(tmpdir(), 'handover-pid-'));
+chmodSync(scratch, 0o755);
+const programs: ChildProcess[] = [];
+const directories = new Directories();
+afterAll(() => {
+  directories.end();
+  for (const program of programs) program.kill('SIGKILL');
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const programOf = async (uid: number): Promise<number> => {
+  const as = uid === me ? {} : { uid, gid: uid };
+  const program = spawn(process.execPath, ['-e', "setInterval(() => {}, 1000); console.log('up')"], {
+    cwd: '/',
+    ...as,
+  });
+  programs.push(program);
+  await once(program.stdout, 'data');
+  return program.pid ?? 0;
+};
+
+let files = 0;
+/** A pid file in a folder, both of the given owner. */
+const pidFile = (pid: number | string, owner = me, mode = 0o644): string => {
+  const folder = join(scratch, `f${++files}`);
+  mkdirSync(folder, { mode: 0o755 });
+  const path = join(folder, 'pid');
+  writeFileSync(path, `${pid}\nmore\n`);
+  chmodSync(path, mode);
+  if (owner !== me) for (const made of [path, folder]) chownSync(made, owner, owner);
+  return path;
+};
+
+const said = (path: string): string => {
+  try {
+    return `signals ${processIn(diskFiles, path, me)}`;
+  } catch (error) {
+    if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+};
+
+describe.skipIf(me !== 0 || process.platform !== 'linux')(
+  'A pid file of a service (needs root on Linux)',
+  () => {
+    let ofRoot: number;
+    let ofService: number;
+    let ofThird: number;
+    beforeAll(async () => {
+      [ofRoot, ofService, ofThird] = (await Promise.all([0, SERVICE, THIRD].map(programOf))) as [
+        number,
+        number,
+        number,
+      ];
+    });
+
+    test('names a process of that service', () => {
+      expect(said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
+    });
+
+    test('cannot name a process of root or of a third user', () => {
+      for (const pid of [ofRoot, ofThird])
+        expect(said(pidFile(pid, SERVICE))).toMatch(
+          new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
+        );
+    });
+
+    test('of root, which only root can write, names any process', () => {
+      for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
+    });
+
+    test('of root in a folder of the service is refused: the service could have put it there', () => {
+      const path = pidFile(ofRoot);
+      chownSync(join(path, '..'), SERVICE, SERVICE);
+      expect(said(path)).toMatch(/^PID_FILE_REFUSED: .*f\d+ belongs to user 65534/);
+    });
+
+    test('of root that a link of the service leads to is refused', () => {
+      const original = pidFile(ofRoot);
+      const theirs = join(pidFile(ofService, SERVICE), '..');
+      symlinkSync(join(original, '..'), join(theirs, 'run'));
+      lchownSync(join(theirs, 'run'), SERVICE, SERVICE);
+      expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 65534/);
+    });
+
+    test('of the service that a link of a third user leads to is refused', () => {
+      const original = pidFile(ofService, SERVICE);
+      const theirs = join(pidFile(ofThird, THIRD), '..');
+      symlinkSync(join(original, '..'), join(theirs, 'run'));
+      lchownSync(join(theirs, 'run'), THIRD, THIRD);
+      expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 1234/);
+    });
+
+    test('that is replaced before its path is checked is refused', () => {
+      const path = pidFile(ofRoot);
+      const other = pidFile(ofRoot);
+      const swapping: typeof diskFiles = {
+        ...diskFiles,
+        facts: (at) => {
+          if (at === path) renameSync(other, path);
+          return diskFiles.facts(at);
+        },
+      };
+      expect(() => processIn(swapping, path, me)).toThrow(/was replaced while handover read it/);
+    });
+
+    test('with a relative path is read and checked in the home', async () => {
+      const path = pidFile(ofRoot, SERVICE);
+      const home = directories.home(directories.make(), undefined, { uid: me });
+      mkdirSync(join(home.path, 'app'));
+      for (const name of ['app/pid', 'app']) {
+        if (name === 'app/pid') cpSync(path, join(home.path, name));
+        chownSync(join(home.path, name), SERVICE, SERVICE);
+      }
+      const hook: Hook = {
+        name: 'Leaf default/a',
+        reload: { signal: { pidFile: 'app/pid', signal: 'SIGTERM' } },
+        objects: [],
+        authorities: [],
+      };
+      const hookTools = { files: diskFiles, cwd: home.path, uid: me, groups: new ProcessGroups() };
+      expect(await tellBy(hookTools, hook, {}, new AbortController().signal)).toEqual({
+        result: 'no_process',
+        message: expect.stringContaining(
+          `pid file ${home.path}/app/pid belongs to user 65534, and process ${ofRoot} to user 0`,
+        ),
+      });
+    });
+
+    test('of root that the service can write, or that has a second hard link or is a link, is refused', () => {
+      expect(said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      expect(said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      const original = pidFile(ofRoot);
+      const second = join(original, '../second');
+      linkSync(original, second);
+      expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second hard link/);
+      const link = join(original, '../link');
+      symlinkSync(pidFile(ofRoot), link);
+      expect(said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
+    });
+
+    const kernelThread = readdirSync('/proc').find((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
+        return (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[6]) & 0x0020_0000) !== 0;
+      } catch {
+        return false;
+      }
+    });
+    test.skipIf(kernelThread === undefined)('cannot name a kernel thread (needs one in /proc)', () => {
+      expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* a kernel thread/);
+    });
+  },
+);
+
+test.each([
+  ['1', 'init'],
+  [String(process.pid), 'handover itself'],
+  ['0', 'holds no pid'],
+  ['-1', 'holds no pid'],
+  ['-9', 'holds no pid'],
+  ['1e3', 'holds no pid'],
+  ['99999999999', 'holds no pid'],
+  ['', 'holds no pid'],
+  ['4194305', 'is not running'],
+])('a pid file with %j signals no process', (text, why) => {
+  expect(said(pidFile(text))).toMatch(new RegExp(`^PID_FILE_REFUSED: no signal was sent: .*${why}`));
+});
+
+test('a missing pid file is named', () => {
+  expect(said(join(scratch, 'none'))).toMatch(/^PID_FILE_REFUSED: .*none does not exist/);
+});

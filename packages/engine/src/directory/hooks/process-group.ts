@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { inWords } from '../../look/system-errors.ts';
+
+export interface ProgramRun {
+  /** The file that is started. */
+  readonly file: string;
+  /** Its name for people, and argv[0]. */
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  /** Ends it, with its children. */
+  readonly signal: AbortSignal;
+}
+
+export interface ProgramEnd {
+  readonly how: 'exited' | 'timed-out' | 'stopped' | 'not-started';
+  readonly code: number | null;
+  /** What killed it, or why it could not be started. */
+  readonly cause: string | undefined;
+  /** The last line that it wrote to stderr. */
+  readonly said: string;
+}
+
+const MOST_OUTPUT = 8_192;
+/** After its end a program's last words are on their way; a child of it may hold stderr open for ever. */
+const LAST_WORDS_MS = 200;
+/** Between asking a group to end and killing it. */
+const KILL_AFTER_MS = 1_500;
+
+const killGroup = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // it has ended
+  }
+};
+
+/** Programs in process groups of their own, which end with this process. */
+export class ProcessGroups {
+  readonly #pids = new Set<number>();
+  readonly #killAll = (): void => {
+    for (const pid of this.#pids) killGroup(pid, 'SIGKILL');
+  };
+
+  #add(pid: number): void {
+    if (this.#pids.size === 0) process.on('exit', this.#killAll);
+    this.#pids.add(pid);
+  }
+
+  #delete(pid: number): void {
+    this.#pids.delete(pid);
+    if (this.#pids.size === 0) process.off('exit', this.#killAll);
+  }
+
+  /** Runs a program without a shell: nothing in its arguments is interpreted. Never throws. */
+  run({ file, program, args, cwd, env, timeoutMs, signal }: ProgramRun): Promise<ProgramEnd> {
+    return new Promise((resolve) => {
+      const child = spawn(file, args, {
+        cwd,
+        env,
+        argv0: program,
+        stdio: ['ignore', 'ignore', 'pipe'],
+        detached: true,
+      });
+      const { pid } = child;
+      let how: ProgramEnd['how'] = 'exited';
+      let output = '';
+      const timers: NodeJS.Timeout[] = [];
+      const stop = (): void => {
+        if (how !== 'exited' || pid === undefined) return;
+        how = 'stopped';
+        killGroup(pid, 'SIGTERM');
+        timers.push(setTimeout(() => killGroup(pid, 'SIGKILL'), KILL_AFTER_MS));
+      };
+      const end = (code: number | null, cause: string | undefined): void => {
+        for (const timer of timers) clearTimeout(timer);
+        signal.removeEventListener('abort', stop);
+        const said = output.trim().split('\n').at(-1) ?? '';
+        resolve({ how, code, cause, said });
+      };
+      child.stderr.on('data', (chunk: Buffer) => {
+        output = (output + chunk.toString('utf8')).slice(-MOST_OUTPUT);
+      });
+      child.once('error', (error: NodeJS.ErrnoException) => {
+        how = 'not-started';
+        end(null, inWords(error));
+      });
+      child.once('exit', (code, cause) => {
+        if (pid === undefined) return;
+        // Its children go on where it has ended by itself: it may have started a daemon.
+        if (how !== 'exited') killGroup(pid, 'SIGKILL');
+        this.#delete(pid);
+        const last = (): void => end(code, cause ?? undefined);
+        (child.stderr as Socket).unref();
+        if (code === 0) last();
+        else {
+          child.once('close', last);
+          timers.push(setTimeout(last, LAST_WORDS_MS));
+        }
+      });
+      if (pid === undefined) return;
+      this.#add(pid);
+      timers.push(
+        setTimeout(() => {
+          if (how !== 'exited') return;
+          how = 'timed-out';
+          killGroup(pid, 'SIGKILL');
+        }, timeoutMs),
+      );
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import type { AuthorityState } from '@handover/core';
+import type { Asker } from '../../ledger/issued-entry.ts';
+import type { Asked, Known } from '../../ledger/ledger.ts';
+import type { AuthorityId, Request, RequestWriter } from '../../look/home.ts';
+import type { LookClock, RequestReader, Requests } from '../../look/look.ts';
+import { checkRotationId } from '../../look/rotation-id.ts';
+import { type Files, replaceFile } from '../disk/files.ts';
+import { userHere } from './asker.ts';
+
+/** A request as its file holds it. */
+interface Filed {
+  readonly authority: AuthorityId;
+  readonly rotate?: string;
+  readonly distrust?: number;
+  /** The user whose process asked. */
+  readonly by?: Pick<Asker, 'user' | 'uid'>;
+}
+
+/** What people asked for, one file each, so that asking needs no lock. */
+export class DirectoryRequests implements RequestReader, RequestWriter {
+  readonly #files: Files;
+  readonly #root: string;
+  readonly #clock: LookClock;
+
+  constructor(files: Files, root: string, clock: LookClock) {
+    this.#files = files;
+    this.#root = root;
+    this.#clock = clock;
+  }
+
+  async ask(asked: Request): Promise<void> {
+    const request: Filed = asked;
+    checkRotationId(request.rotate);
+    const known = this.#list().some(
+      ([, found]) =>
+        found.authority === request.authority &&
+        found.rotate === request.rotate &&
+        found.distrust === request.distrust,
+    );
+    if (known) return;
+    await this.#files.makeDirectory(this.#root, 0o700);
+    const name = `${String(this.#clock.now()).padStart(15, '0')}-${randomBytes(4).toString('hex')}.json`;
+    await replaceFile(
+      this.#files,
+      this.#root,
+      name,
+      `${JSON.stringify({ ...request, by: userHere() })}\n`,
+      0o600,
+    );
+  }
+
+  #list(): readonly (readonly [path: string, request: Filed])[] {
+    const found: (readonly [string, Filed])[] = [];
+    for (const name of [...this.#files.list(this.#root)].sort()) {
+      if (!name.endsWith('.json') || name.startsWith('.')) continue;
+      const bytes = this.#files.read(`${this.#root}/${name}`);
+      if (bytes === undefined) continue;
+      try {
+        const value = JSON.parse(Buffer.from(bytes).toString('utf8')) as Filed;
+        if (typeof value?.authority === 'string') found.push([`${this.#root}/${name}`, value]);
+      } catch {
+        // Not ours, or not whole: no command can have said that it was accepted.
+      }
+    }
+    return found;
+  }
+
+  async pending(id: AuthorityId): Promise<Requests> {
+    const mine = this.#list()
+      .map(([, request]) => request)
+      .filter(({ authority }) => authority === id);
+    return {
+      rotate: mine.flatMap(({ rotate }) => (typeof rotate === 'string' ? [rotate] : [])),
+      distrust: mine.flatMap(({ distrust }) => (typeof distrust === 'number' ? [distrust] : [])),
+    };
+  }
+
+  /** The user that asked for a rotation or a distrust; what no command asked for, an annotation in the YAML did. */
+  known(asked: Asked): Known {
+    if (asked.kind === 'Leaf' || asked.kind === 'Authority') return {};
+    const found = this.#list().find(
+      ([, { authority, rotate, distrust }]) =>
+        authority === asked.authority &&
+        (asked.kind === 'rotate' ? rotate === asked.id : distrust === asked.generation),
+    );
+    if (found === undefined) return { askedBy: { via: 'annotation' } };
+    const { user, uid } = found[1].by ?? {};
+    return {
+      askedBy: {
+        via: 'request',
+        ...(typeof user === 'string' ? { user: user.slice(0, 256) } : {}),
+        ...(typeof uid === 'number' ? { uid } : {}),
+      },
+    };
+  }
+
+  async done(id: AuthorityId, state: AuthorityState): Promise<void> {
+    for (const [path, { authority, rotate, distrust }] of this.#list()) {
+      if (authority !== id) continue;
+      const generation = state.generations.find(({ number }) => number === distrust);
+      const rotated = rotate === undefined || state.ids.includes(rotate);
+      const distrusted =
+        distrust === undefined || generation === undefined || generation.role === 'distrusted';
+      if (rotated && distrusted) await this.#files.remove(path);
+    }
+  }
+}

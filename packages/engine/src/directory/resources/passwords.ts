@@ -1,0 +1,51 @@
+import { resolve } from 'node:path';
+import { Password } from '@handover/core';
+import { EngineError } from '../../error.ts';
+import type { PasswordReader } from '../../look/outputs.ts';
+import { readBounded } from '../../look/read-bounded.ts';
+import { type FileReader, homeFileError } from '../disk/files.ts';
+import { type OwnUser, quoted, trustedPath } from '../disk/trusted-path.ts';
+
+const MOST_BYTES = 4_096;
+const READABLE_BY_OTHERS = 0o004;
+
+/** Passwords in files of this machine, which only root and the user we run as can change. */
+export class FilePasswords implements PasswordReader {
+  readonly #files: Pick<FileReader, 'facts' | 'target'>;
+  readonly #base: string;
+  readonly #uid: OwnUser;
+
+  constructor(files: Pick<FileReader, 'facts' | 'target'>, base: string, uid: OwnUser) {
+    this.#files = files;
+    this.#base = base;
+    this.#uid = uid;
+  }
+
+  async password({ file }: Parameters<PasswordReader['password']>[0]): Promise<Password> {
+    if (file === undefined)
+      throw new EngineError(
+        'PASSWORD_MISSING',
+        'passwordFrom.secret works in Kubernetes; give passwordFrom.file in a directory',
+      );
+    const asked = resolve(this.#base, file);
+    const path = trustedPath(this.#files, asked, this.#uid);
+    const facts = this.#files.facts(path);
+    if (facts === undefined)
+      throw new EngineError(
+        'PASSWORD_MISSING',
+        `${asked} does not exist; write the password there, with mode 0600`,
+        { path: asked, retry: 'later' },
+      );
+    if ((facts.mode & READABLE_BY_OTHERS) !== 0)
+      throw new EngineError(
+        'PASSWORD_EXPOSED',
+        `${asked} holds a password, and every user can read it; chmod o-r ${quoted(asked)}, and change the password`,
+        { path: asked },
+      );
+    try {
+      return Password.parse(readBounded(path, { most: MOST_BYTES }).bytes, asked);
+    } catch (error) {
+      throw homeFileError(error, 'read', asked);
+    }
+  }
+}

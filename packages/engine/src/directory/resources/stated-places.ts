@@ -1,0 +1,97 @@
+import { lstatSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { HandoverError, MAX_STATUS_BYTES } from '@handover/material';
+import { EngineError } from '../../error.ts';
+import type { StatusAddress } from '../../evidence/status-document.ts';
+import type { DeclaredConsumer, Locator } from '../../evidence/whereabouts.ts';
+import { authorityRef, idOf } from '../../look/catalogue.ts';
+import type { Responsibilities } from '../../look/responsibilities.ts';
+import { inWords } from '../../look/system-errors.ts';
+import { accountNumber } from '../disk/accounts.ts';
+import type { FileReader } from '../disk/files.ts';
+import { checkedPlace, openPlaced } from '../disk/placed-file.ts';
+import type { OwnUser } from '../disk/trusted-path.ts';
+
+const SHARED = 0o022;
+
+/** The users that own the files of the leaves that a consumer presents: its programs run as them. */
+const usersOf = (
+  files: FileReader,
+  { leaves, authority }: Responsibilities,
+  { presents, leaf: named }: DeclaredConsumer,
+): readonly number[] => {
+  const wanted = named === undefined ? undefined : authorityRef(named, authority.metadata.namespace);
+  const presented = presents ? [...leaves.values()] : [];
+  return presented
+    .filter((leaf) => wanted === undefined || idOf(leaf) === wanted)
+    .flatMap(({ spec }) => {
+      const owner = spec.files?.owner;
+      if (owner === undefined) return [];
+      try {
+        return [accountNumber(files, 'user', owner)];
+      } catch (error) {
+        if (error instanceof HandoverError) return []; // said where the leaf is written
+        throw error;
+      }
+    });
+};
+
+/** Tells one socket from another. One that is not there yet may be of another user when it is asked. */
+const socketAt = (path: string, refuse: (why: string) => HandoverError): string => {
+  try {
+    const { dev, ino } = lstatSync(path);
+    return `${dev} ${ino}`;
+  } catch (error) {
+    throw refuse(`cannot be read: ${inWords(error)}`);
+  }
+};
+
+/**
+ * Where the resources of a directory say that consumers are asked. What a file or a socket says is believed only if its program put it
+ * there: where every user can create files, as in /tmp, it must belong to a user whom we know; elsewhere the owner of the folder vouches for it.
+ */
+export const statedPlaces =
+  (files: FileReader, home: string, uid: OwnUser): Locator =>
+  (responsibilities) =>
+  async (consumer) => {
+    const { status, probe } = consumer;
+    const { file, socket } = status ?? {};
+    const named = file ?? socket;
+    if (named === undefined)
+      return { endpoints: [{ status: status?.url === undefined ? undefined : { url: status.url }, probe }] };
+    const path = resolve(home, named);
+    const refuse = (why: string): HandoverError =>
+      new EngineError('STATUS_REFUSED', `status ${file === undefined ? 'socket' : 'file'} ${path} ${why}`, {
+        path,
+        retry: 'later',
+      });
+    const accepts = (owner: number, at: string): boolean => {
+      const folder = dirname(at);
+      if (((files.facts(folder)?.mode ?? SHARED) & SHARED) === 0) return true;
+      if (usersOf(files, responsibilities, consumer).includes(owner)) return true;
+      throw new EngineError(
+        'HOME_FOREIGN_OWNER',
+        `${at === path ? 'it' : at} belongs to user ${owner}, and every user can create files in ${folder}; use a folder that only root or that user can write, or set spec.files.owner of the Leaf`,
+        { path: at },
+      );
+    };
+    const place: StatusAddress =
+      file === undefined
+        ? { socket: path, check: () => socketAt(checkedPlace({ files, path, uid, refuse }, accepts), refuse) }
+        : {
+            file: {
+              path,
+              read: () =>
+                openPlaced({
+                  files,
+                  path,
+                  field: 'status.file',
+                  most: MAX_STATUS_BYTES,
+                  uid,
+                  accepts,
+                  refuse,
+                }).bytes,
+            },
+          };
+    return { endpoints: [{ status: place, probe }] };
+  };
