@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { catalogue, on, World } from '../../test/world.ts';
-import { reconcile } from '../index.ts';
+import { catalogue, on, resourcesOf, World } from '../../test/world.ts';
+import { catalogueOf, reconcile } from '../index.ts';
 
 const AUTHORITY = `
 apiVersion: handover.dev/v1alpha1
@@ -54,4 +54,27 @@ test('a home of one owner carries out its whole plan', async () => {
   await reconcile(on(world.home, known), 'prod/mesh');
   const { plan } = await reconcile(on(world.home, known), 'prod/mesh');
   expect(plan.actions.filter(({ kind }) => kind === 'write-leaf')).toHaveLength(3);
+});
+
+test('a pass that writes only bundles elsewhere says that its own leaf is yet to come', async () => {
+  const world = new World();
+  world.home = { ...world.home, fairly: true };
+  const yaml = `${AUTHORITY}${leaf('prod', 'web', 'ECDSA-P256')}
+---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: mesh}
+spec:
+  sources: [{authority: prod/mesh}]
+  targets: [{configMap: {name: mesh-ca, namespaceSelector: {matchLabels: {trust: mesh}}}}]
+`;
+  const teams = Array.from({ length: 520 }, (_, index) => `team-${index}`);
+  const namespaces = new Map(teams.map((name) => [name, { trust: 'mesh' }]));
+  const home = on(world.home, catalogueOf(resourcesOf(yaml), { namespaces }));
+  await reconcile(home, 'prod/mesh');
+  const passes = [];
+  for (let pass = 0; pass < 4; pass++) passes.push(await reconcile(home, 'prod/mesh'));
+  const issued = passes.map(({ plan }) => plan.actions.some(({ kind }) => kind === 'write-leaf'));
+  expect(issued).toEqual([false, false, true, false]);
+  expect(passes.map(({ busy }) => busy)).toEqual([true, true, true, false]);
 });

@@ -11,7 +11,10 @@ import { stands } from './stands.ts';
 
 export interface Outcome {
   readonly observation: Observation;
+  /** As far as this pass carried it out. */
   readonly plan: Plan;
+  /** Its own namespace needed a write, in this pass or in the next, which follows at once: what was seen is out of date. */
+  readonly busy: boolean;
   /** When to look again even if nothing is heard; undefined: when something changes. */
   readonly again: Instant | undefined;
   /** What could not be done in other namespaces, with the reason: nothing here waits for it. */
@@ -93,7 +96,8 @@ export async function reconcile(home: Home, id: AuthorityId, planner: Planner = 
   const { record } = observation;
   if (record !== undefined) await home.requests.done(id, record.state);
   const again = earliest(againFor(made, observation.now, refused.length), tellAt);
-  return { observation, plan: made, refused, again };
+  const busy = whole.actions.some((action) => !isElsewhere(action));
+  return { observation, plan: made, busy, refused, again };
 }
 
 /** Passes until one finds nothing to do at this moment. The bound only keeps a bug from spinning for ever. */

@@ -1,4 +1,3 @@
-import { isElsewhere } from '@handover/core';
 import {
   authorityRef,
   isConflict,
@@ -112,8 +111,7 @@ export class Reports {
     this.#obstacles.set(id, obstacles);
     await this.#seen?.put(id, observation.seen.consumers, observation.now);
     const declared = find(resolved, 'Authority', id);
-    // After a write the next pass, which follows at once, sees how things are.
-    if (declared === undefined || plan.actions.some((action) => !isElsewhere(action))) return;
+    if (declared === undefined || outcome.busy) return;
     this.#statuses?.put(declared, statusOfAuthority(declared, observation, plan));
     for (const [leaf, status] of statusOfLeaves(resolved, observation)) this.#statuses?.put(leaf, status);
     const services = compat?.services;
