@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type KeyPair, parseResources, type Reload } from '@handover/core';
 import {
+  type AuthorityOutcome,
   type ConsumerFound,
   catalogueOf,
   type Home,
@@ -8,7 +9,6 @@ import {
   localKeyring,
   MemoryAuthorities,
   MemoryObjects,
-  type Outcome,
   OutputPreparer,
   type Readers,
   reconcile,
@@ -131,7 +131,7 @@ export class Fleet {
   }
 
   /** One pass, told to the board as a loop tells it. */
-  async once(): Promise<Outcome> {
+  async once(): Promise<AuthorityOutcome> {
     const outcome = await reconcile(this.home, AUTHORITY);
     const { plan, observation } = outcome;
     this.board.saw({ authority: AUTHORITY, plan, observation, acted: plan.actions.length > 0 });
@@ -140,7 +140,7 @@ export class Fleet {
   }
 
   /** Passes until there is nothing to do but wait. */
-  async settle(): Promise<Outcome> {
+  async settle(): Promise<AuthorityOutcome> {
     for (let passes = 0; ; passes++) {
       const outcome = await this.once();
       if (outcome.plan.actions.length === 0 || passes === 20) return outcome;

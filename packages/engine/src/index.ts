@@ -24,7 +24,13 @@ export { askAgainMs } from './controller/ask-again.ts';
 export { Controller, type Passed, type Reconcilers } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
 export { type Key, keysOf, keyText, PLATFORM, RESOURCES, type ResourceKey } from './controller/key.ts';
-export { converge, isConflict, type Outcome, type Planner, reconcile } from './controller/reconcile.ts';
+export {
+  type AuthorityOutcome,
+  converge,
+  isConflict,
+  type Planner,
+  reconcile,
+} from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
 export { isAtRest } from './controller/stands.ts';
 export { adopt, handing, isAdopted } from './directory/adopt.ts';

@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 import type { Validity } from './expiry.ts';
 import type { ResolvedFollowOptions } from './options.ts';
 import type { CutEvent, ExpiryEvent, KeptEvent, ReloadedEvent } from './outcome.ts';
-import type { Contents } from './read-files.ts';
+import type { FileContents } from './read-files.ts';
 
 export interface Material {
   readonly hash: string;
@@ -35,9 +35,9 @@ export interface FollowerSpec<Label extends string, Value extends Material> {
   readonly files: Readonly<Record<Label, string>>;
   readonly maxBytes: number;
   /** Reads contents from memory instead of files; the caller calls `reload`. `files` are then names for messages. */
-  readonly read?: (() => Contents<Label>) | undefined;
+  readonly read?: (() => FileContents<Label>) | undefined;
   /** Builds the whole replacement, or throws. */
-  readonly load: (contents: Contents<Label>, now: Instant) => Value;
+  readonly load: (contents: FileContents<Label>, now: Instant) => Value;
   /** True: events carry no hash of the material, and their type says so. */
   readonly isSecret?: boolean;
   /** When the certificate that this process shows is valid. */

@@ -14,7 +14,7 @@ import {
   type Outcome,
   type ReloadedEvent,
 } from './outcome.ts';
-import { type Contents, digestOf, readAll, resolveAll } from './read-files.ts';
+import { contentsDigest, type FileContents, readAll, resolveAll } from './read-files.ts';
 import { warnOfCut, warnOfExpiry, warnOfFailure, warnOfPoll } from './report.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
 import { clearTimeout, setTimeout, uptimeMs } from './timers.ts';
@@ -207,7 +207,7 @@ export class Follower<Label extends string, Value extends Material> {
     }, jittered).unref();
   }
 
-  async #read(): Promise<Contents<Label>> {
+  async #read(): Promise<FileContents<Label>> {
     const { files, maxBytes, read } = this.#spec;
     if (read !== undefined) return read();
     for (let attempt = 1; ; attempt++) {
@@ -232,7 +232,7 @@ export class Follower<Label extends string, Value extends Material> {
   async #load(): Promise<Outcome> {
     try {
       const contents = await this.#read();
-      const digest = digestOf(contents);
+      const digest = contentsDigest(contents);
       const before = this.#loaded;
       if (before !== undefined && digest === this.#digest) return this.#good('unchanged');
       const at = now();

@@ -11,7 +11,7 @@ import { contextOf, type Pems } from './client-source.ts';
 import { RuntimeError } from './error.ts';
 import type { ClientMaterial } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
-import type { Contents } from './read-files.ts';
+import type { FileContents } from './read-files.ts';
 import { isoTime } from './status.ts';
 import { readBundle } from './trust.ts';
 
@@ -69,7 +69,7 @@ function contextFor(pems: Pems, path: string): SecureContext {
 /** Checks certificate, key and bundle against each other and the clock. */
 export function readIdentity(
   paths: Paths,
-  contents: Contents<IdentityLabel>,
+  contents: FileContents<IdentityLabel>,
   now: Instant,
 ): IdentityMaterial {
   const chain = readLeafFirst(contents.cert, paths.cert);

@@ -7,7 +7,7 @@ import { fileError } from './file-error.ts';
 import type { PathResolver } from './resolve-path.ts';
 
 /** File contents by label. */
-export type Contents<Label extends string> = Readonly<Record<Label, Buffer>>;
+export type FileContents<Label extends string> = Readonly<Record<Label, Buffer>>;
 
 function mustBeSmallFile(path: string, stats: Stats, maxBytes: number): void {
   if (!stats.isFile()) {
@@ -75,7 +75,7 @@ export async function readAll<Label extends string>(
   files: Readonly<Record<Label, string>>,
   real: Readonly<Record<Label, string>>,
   maxBytes: number,
-): Promise<Contents<Label>> {
+): Promise<FileContents<Label>> {
   const contents = await Promise.all(
     (Object.keys(files) as Label[]).map(
       async (label) => [label, await readSmallFile(files[label], real[label], maxBytes)] as const,
@@ -85,7 +85,7 @@ export async function readAll<Label extends string>(
 }
 
 /** Equal for equal contents. */
-export const digestOf = (contents: Contents<string>): string => {
+export const contentsDigest = (contents: FileContents<string>): string => {
   const digest = createHash('sha256');
   for (const label of Object.keys(contents).sort()) {
     const bytes = contents[label] ?? Buffer.alloc(0);

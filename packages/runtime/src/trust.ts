@@ -7,7 +7,7 @@ import { follow } from './follower.ts';
 import { type ClientMaterial, HotClient } from './hot-client.ts';
 import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
-import type { Contents } from './read-files.ts';
+import type { FileContents } from './read-files.ts';
 import { bundledRoots, type Roots, systemRootsFile } from './roots.ts';
 import type { SourceStatus } from './status.ts';
 
@@ -86,7 +86,7 @@ function placesOf(paths: readonly string[]): {
 
 function readBundles(
   files: Readonly<Record<string, string>>,
-  contents: Contents<string>,
+  contents: FileContents<string>,
   roots: string,
 ): Bundle {
   const read = Object.entries(files).map(([label, path]) =>

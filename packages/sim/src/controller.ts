@@ -1,5 +1,5 @@
 import type { Plan } from '@handover/core';
-import { type Outcome, observeAnew, type Planner, reconcile, WatchedClock } from '@handover/engine';
+import { type AuthorityOutcome, observeAnew, type Planner, reconcile, WatchedClock } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
 import { describeActions, sameTarget } from './describe.ts';
 import { readyButRefused } from './ready-check.ts';
@@ -116,14 +116,14 @@ export class SimulatedController {
   }
 
   /** Checks that Ready is never reported for leaves that do not verify. */
-  #checkReady({ observation }: Outcome): void {
+  #checkReady({ observation }: AuthorityOutcome): void {
     const reason = readyButRefused(this.#stage.certificates, observation);
     if (reason === undefined) return;
     this.#stage.fail({ kind: 'ready', presenter: null, verifier: null, chain: [], bundle: [], reason });
   }
 
   /** Planning on the result of its own actions, in the same instant, must not repeat them. */
-  async #repeats(wire: Wire, { plan, refused }: Outcome): Promise<void> {
+  async #repeats(wire: Wire, { plan, refused }: AuthorityOutcome): Promise<void> {
     // Refused writes in another namespace are tried again.
     if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();

@@ -10,7 +10,7 @@ import {
 } from '@handover/core';
 import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
-import { converge, isConflict, type Outcome } from '../controller/reconcile.ts';
+import { type AuthorityOutcome, converge, isConflict } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
 import type { TakeLook } from '../look/look.ts';
@@ -137,7 +137,7 @@ const replace = async (
   return resultOf(outcome, rotation);
 };
 
-const resultOf = ({ plan: last, observation }: Outcome, rotation: string | undefined): Done => {
+const resultOf = ({ plan: last, observation }: AuthorityOutcome, rotation: string | undefined): Done => {
   const { phase, blockedBy } = last;
   return {
     authority: observation.responsibilities.id,

@@ -1,5 +1,5 @@
 import { type Blocker, waitingText } from '@handover/core';
-import type { Outcome } from '../controller/reconcile.ts';
+import type { AuthorityOutcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
 import type { Orphaned } from '../look/look.ts';
@@ -67,7 +67,7 @@ export const refuseLostState = async (home: Home, observation: Observation): Pro
 };
 
 /** Refuses to wait for what no later run can resolve. */
-export const refuseStuck = async (home: Home, { plan, observation }: Outcome): Promise<void> => {
+export const refuseStuck = async (home: Home, { plan, observation }: AuthorityOutcome): Promise<void> => {
   const { responsibilities, record } = observation;
   const { id } = responsibilities;
   const [first] = record === undefined ? plan.blockedBy : [];

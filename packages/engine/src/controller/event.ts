@@ -6,7 +6,7 @@ import type { AuthorityId, ObjectId } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
 import type { Observation } from '../observe/observe.ts';
 import { type Vitals, vitalsOf } from '../observe/vitals.ts';
-import type { Outcome } from './reconcile.ts';
+import type { AuthorityOutcome } from './reconcile.ts';
 
 /** What a controller tells, in either home. Logs, Kubernetes Events, metrics and the dashboard listen. */
 export type ControllerEvent =
@@ -56,7 +56,7 @@ export type ControllerEvent =
 export type Listener = (event: ControllerEvent) => void;
 
 /** What a pass over an authority has to tell. */
-export const eventsOf = ({ plan, observation }: Outcome): readonly ControllerEvent[] => {
+export const eventsOf = ({ plan, observation }: AuthorityOutcome): readonly ControllerEvent[] => {
   const authority = observation.responsibilities.id;
   const { actions } = plan;
   return [

@@ -9,7 +9,7 @@ import { type Observation, observeAnew } from '../observe/observe.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { stands } from './stands.ts';
 
-export interface Outcome {
+export interface AuthorityOutcome {
   readonly observation: Observation;
   /** As far as this pass carried it out. */
   readonly plan: Plan;
@@ -31,8 +31,8 @@ async function decide(
   home: Home,
   id: AuthorityId,
   planner: Planner,
-): Promise<Pick<Outcome, 'observation' | 'plan'>> {
-  const on = async (take: TakeLook): Promise<Pick<Outcome, 'observation' | 'plan'>> => {
+): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> {
+  const on = async (take: TakeLook): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> => {
     const observation = await observeAnew(take, id);
     return {
       observation,
@@ -71,7 +71,11 @@ const earliest = (a: Instant | undefined, b: Instant | undefined): Instant | und
   a === undefined || b === undefined ? (a ?? b) : instant(Math.min(a, b));
 
 /** Read, plan, act on each, say when to come back. */
-export async function reconcile(home: Home, id: AuthorityId, planner: Planner = plan): Promise<Outcome> {
+export async function reconcile(
+  home: Home,
+  id: AuthorityId,
+  planner: Planner = plan,
+): Promise<AuthorityOutcome> {
   const { observation, plan: whole } = await decide(home, id, planner);
   const made =
     home.fairly === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
@@ -108,7 +112,7 @@ export async function untilQuiet<T>(pass: () => Promise<T>, isBusy: (passed: T) 
 }
 
 /** Reconciles until there is nothing to do at this moment. A write that was refused elsewhere is refused again. */
-export const converge = (home: Home, id: AuthorityId): Promise<Outcome> =>
+export const converge = (home: Home, id: AuthorityId): Promise<AuthorityOutcome> =>
   untilQuiet(
     () => reconcile(home, id),
     ({ plan: { actions }, refused }) => actions.length > refused.length,

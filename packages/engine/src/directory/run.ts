@@ -8,7 +8,7 @@ import { askAgainMs } from '../controller/ask-again.ts';
 import { Controller, type Passed, type Reconcilers } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
-import { type Outcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
+import { type AuthorityOutcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
 import { EngineError, isCode } from '../error.ts';
 import { unknownLeaves } from '../evidence/expected-leaf.ts';
 import { type Catalogue, idOf, targetsOf } from '../look/catalogue.ts';
@@ -123,7 +123,7 @@ const reconcilersOf = (
 };
 
 /** When an authority is looked at again. */
-export const againFor = ({ again, plan, observation }: Outcome): number => {
+export const againFor = ({ again, plan, observation }: AuthorityOutcome): number => {
   const { now, responsibilities } = observation;
   const soonest = plan.actions.length > 0 ? now : now + REST_MS;
   const times = [Math.max(again ?? Number.POSITIVE_INFINITY, soonest)];

@@ -1,5 +1,5 @@
 import type { Blocker, ConsumerSeen, Note, Plan, Stamp } from '@handover/core';
-import type { Outcome } from '@handover/engine';
+import type { AuthorityOutcome } from '@handover/engine';
 import { hour, type Instant, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
 import { Happenings } from './happenings.ts';
@@ -16,7 +16,7 @@ interface Scene extends Partial<Plan> {
 }
 
 /** Only what is looked at. */
-const outcome = (scene: Scene): Pick<Outcome, 'observation' | 'plan'> =>
+const outcome = (scene: Scene): Pick<AuthorityOutcome, 'observation' | 'plan'> =>
   ({
     plan: { phase: 'Stable', actions: [], blockedBy: [], notes: [], wakeAt: undefined, ...scene },
     observation: {
@@ -37,7 +37,7 @@ const outcome = (scene: Scene): Pick<Outcome, 'observation' | 'plan'> =>
         objects: Object.entries(scene.obstacles ?? {}).map(([id, obstacle]) => ({ id, obstacle })),
       },
     },
-  }) as unknown as Pick<Outcome, 'observation' | 'plan'>;
+  }) as unknown as Pick<AuthorityOutcome, 'observation' | 'plan'>;
 
 const teller = () => {
   const happenings = new Happenings();

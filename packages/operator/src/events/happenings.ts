@@ -10,7 +10,7 @@ import {
   type Stamp,
   waitGroups,
 } from '@handover/core';
-import { type AuthorityId, idOf, type Observation, type Outcome } from '@handover/engine';
+import { type AuthorityId, type AuthorityOutcome, idOf, type Observation } from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
 import type { Happening } from './event.ts';
@@ -88,7 +88,7 @@ export class Happenings {
   /** The Events of one pass. */
   after(
     id: AuthorityId,
-    { observation, plan }: Pick<Outcome, 'observation' | 'plan'>,
+    { observation, plan }: Pick<AuthorityOutcome, 'observation' | 'plan'>,
   ): readonly AuthorityHappening[] {
     const memory = this.#memories.get(id) ?? newMemory();
     this.#memories.set(id, memory);

@@ -1,9 +1,9 @@
 import {
+  type AuthorityOutcome,
   authorityRef,
   isConflict,
   type Listener,
   leftOutAuthority,
-  type Outcome,
   type ProfileOutcome,
 } from '@handover/engine';
 import { HandoverError } from '@handover/material';
@@ -101,7 +101,7 @@ export class Reports {
     void this.#serviceErrors.tell(services.all(), errors, now);
   }
 
-  async authority(resolved: ResolvedResources, id: string, outcome: Outcome): Promise<void> {
+  async authority(resolved: ResolvedResources, id: string, outcome: AuthorityOutcome): Promise<void> {
     const { on, operator, compat, home } = this.#options;
     const { observation, plan } = outcome;
     this.#failures.delete(id);

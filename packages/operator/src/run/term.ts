@@ -1,5 +1,6 @@
 import type { TrustBundle } from '@handover/core';
 import {
+  type AuthorityOutcome,
   Controller,
   eventsOf,
   idOf,
@@ -7,7 +8,6 @@ import {
   keyText,
   type Listener,
   type Look,
-  type Outcome,
   type Passed,
   RESOURCES,
   type ResourceKey,
@@ -149,7 +149,7 @@ export class Term {
   }
 
   /** The last leader may have died between a write and its nudges: without them a kubelet takes a minute or more. */
-  #tellPods(id: string, { plan: { phase, blockedBy }, observation }: Outcome): void {
+  #tellPods(id: string, { plan: { phase, blockedBy }, observation }: AuthorityOutcome): void {
     if (!this.#looked.has(id) && phase !== 'Stable') this.#untold.add(id);
     this.#looked.add(id);
     if (blockedBy.length > 0 && this.#untold.delete(id)) this.#options.home.nudge(observation.stored);

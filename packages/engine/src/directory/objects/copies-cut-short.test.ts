@@ -4,11 +4,11 @@ import { afterAll, expect, test } from 'vitest';
 import { Directories, loaded } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
 import {
+  type AuthorityOutcome,
   type ControllerEvent,
   converge,
   diskFiles,
   type Files,
-  type Outcome,
   passOnce,
 } from '../../index.ts';
 import { CopyNotes } from './copy-notes.ts';
@@ -16,7 +16,7 @@ import { CopyNotes } from './copy-notes.ts';
 const directories = new Directories();
 afterAll(() => directories.end());
 
-const pass = async (path: string, files?: Files): Promise<Outcome> => {
+const pass = async (path: string, files?: Files): Promise<AuthorityOutcome> => {
   const home = directories.home(path, files);
   const lock = await home.lock();
   try {
@@ -36,7 +36,7 @@ const made = (): string => {
 };
 const here = (home: string): string => readFileSync(join(home, 'etc/web.pem'), 'utf8');
 const folder = (home: string, name = 'a'): string => join(home, 'out/default/secrets', name);
-const obstacles = ({ observation }: Outcome): readonly string[] =>
+const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
 /** A disk on which nothing happens any more once the copy has been renamed into its place: the process was killed there. */

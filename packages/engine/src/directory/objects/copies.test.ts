@@ -15,14 +15,14 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
-import { converge, type Outcome } from '../../index.ts';
+import { type AuthorityOutcome, converge } from '../../index.ts';
 
 /** Only root gives files to another user. */
 const asRoot = test.skipIf(process.getuid?.() !== 0);
 const directories = new Directories();
 afterAll(() => directories.end());
 
-const pass = async (path: string): Promise<Outcome> => {
+const pass = async (path: string): Promise<AuthorityOutcome> => {
   const home = directories.home(path);
   const lock = await home.lock();
   try {
@@ -48,7 +48,7 @@ const made = (file = '{path: etc/web.pem}'): string => {
 };
 const here = (home: string): string => readFileSync(join(home, 'etc/web.pem'), 'utf8');
 const there = (home: string): string => readFileSync(join(home, 'out/default/secrets/a/web.pem'), 'utf8');
-const obstacles = ({ observation }: Outcome): readonly string[] =>
+const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
 describe('A file at a path of its own', () => {

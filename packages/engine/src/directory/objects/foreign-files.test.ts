@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Directories, loaded, visible } from '../../../test/directories.ts';
 import { faultyFiles, Killed } from '../../../test/faulty-files.ts';
 import { MESH } from '../../../test/world.ts';
-import { converge, type Files, type Outcome, passOnce, runDirectory } from '../../index.ts';
+import { type AuthorityOutcome, converge, type Files, passOnce, runDirectory } from '../../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
@@ -28,7 +28,7 @@ const CONSENT = MESH.replace('spec: {', 'spec: {adopt: {secret: a}, ').replaceAl
   'kind: Leaf\nmetadata: {annotations: {handover.dev/adopt: "true"}, name: a',
 );
 
-const pass = async (path: string, files?: Files): Promise<Outcome> => {
+const pass = async (path: string, files?: Files): Promise<AuthorityOutcome> => {
   const home = directories.home(path, files);
   const lock = await home.lock();
   try {

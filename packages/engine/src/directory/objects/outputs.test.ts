@@ -4,13 +4,13 @@ import { PrivateKey, parseCertificate, parseCertificates } from '@handover/mater
 import { afterAll, describe, expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
-import { converge, type Outcome, passOnce } from '../../index.ts';
+import { type AuthorityOutcome, converge, passOnce } from '../../index.ts';
 
 const directories = new Directories();
 afterAll(() => directories.end());
 const MESH_ID = 'default/mesh';
 
-const pass = async (path: string): Promise<Outcome> => {
+const pass = async (path: string): Promise<AuthorityOutcome> => {
   const home = directories.home(path);
   const lock = await home.lock();
   try {
@@ -35,7 +35,7 @@ const change = (path: string, outputs: string): void =>
   writeFileSync(join(path, 'mesh.yaml'), withOutputs(outputs));
 const file = (path: string, name: string): Buffer => readFileSync(join(path, 'out/default/secrets/a', name));
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
-const obstacles = ({ observation }: Outcome): readonly string[] =>
+const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
 describe('Other formats of a Leaf', () => {
