@@ -5,8 +5,6 @@ import { RuntimeError } from './error.ts';
 /** Roots that a program can trust beside its own files: Node's own, or those of the operating system. */
 export type Roots = 'bundled' | 'system';
 
-export const isRoots = (value: string): value is Roots => value === 'bundled' || value === 'system';
-
 /** Where Debian, Fedora, Alpine and macOS keep the roots in one file. */
 const SYSTEM_FILES = [
   '/etc/ssl/certs/ca-certificates.crt',

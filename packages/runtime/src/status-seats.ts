@@ -33,7 +33,7 @@ const rendererOf =
 const reachable = (host: string | undefined): string =>
   host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
 
-export const portSeat = (options: StatusPlace): Seat => ({
+const portSeat = (options: StatusPlace): Seat => ({
   lead: async (group) => {
     const server = documentServer(rendererOf(options, group));
     takeSiblings(server, group.siblings, isOwnConnection);
@@ -98,14 +98,14 @@ const withMeetingPoint = (
   },
 });
 
-export const socketSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat =>
+const socketSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat =>
   withMeetingPoint(path, kin, async (group) => {
     const server = documentServer(rendererOf(options, group));
     await listenOnSocket(server, path, READABLE);
     return { port: undefined, changed: nothing, close: () => closeServer(server) };
   });
 
-export const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat => {
+const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat => {
   // Another one after the parent has ended.
   const stranger = () => (kin?.expected().includes(process.ppid) ? undefined : process.ppid);
   return withMeetingPoint(path, kin, async (group) => {

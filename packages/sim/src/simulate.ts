@@ -113,7 +113,7 @@ export const addOutcomes = (a: RunOutcome, b: RunOutcome): RunOutcome => {
   };
 };
 
-export const NO_OUTCOME: RunOutcome = {
+const NO_OUTCOME: RunOutcome = {
   rotations: 0,
   handshakes: 0,
   failures: 0,

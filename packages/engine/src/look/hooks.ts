@@ -138,7 +138,7 @@ export const partsOf = (id: ObjectId, stored: StoredObject | undefined): Parts |
 };
 
 /** What a hook has not told its program yet. */
-export const changesFor = (
+const changesFor = (
   hook: Hook,
   record: HookRecord | undefined,
   parts: ReadonlyMap<ObjectId, Parts>,
