@@ -5,7 +5,8 @@ import type { Command } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
 import type { Worker } from './carry-out.ts';
 import type { Context } from './context.ts';
-import { directory, noSuchHome } from './directory/open-home.ts';
+import { directory } from './directory/open-home.ts';
+import { usageError } from './error-line.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
 
 export interface HomeFlags extends KubeFlags, AskedFlags {
@@ -48,24 +49,27 @@ export interface HomeOpener {
   ): Promise<Workplace>;
 }
 
-/** Homes by what `--home` says, or begins with. A new home is a folder, and a line here. */
+/** Homes by what `--home` says; what is in capitals is the user's. A new home is a folder, and a line here. */
 const HOMES: Readonly<Record<string, () => Promise<HomeOpener>>> = {
-  'dir:': async () => directory,
+  'dir:PATH': async () => directory,
   // Loaded only when needed: most commands never connect to a cluster.
   kube: async () => (await import('./kubernetes/open-home.ts')).kubernetes,
 };
 
+const FORMS = Object.keys(HOMES).join(' or ');
+
 export const openerOf = (home: string): Promise<HomeOpener> => {
-  const found = Object.entries(HOMES).find(([form]) =>
-    form.endsWith(':') ? home.startsWith(form) && home.length > form.length : home === form,
-  );
-  if (found === undefined) throw noSuchHome(home);
+  const found = Object.entries(HOMES).find(([form]) => {
+    const fixed = form.replace(/[A-Z]+$/, '');
+    return fixed === form ? home === form : home.startsWith(fixed) && home.length > fixed.length;
+  });
+  if (found === undefined) throw usageError(`unknown value "${home}" for --home; write ${FORMS}`);
   return found[1]();
 };
 
 /** `--home`, and the options of `--home kube`. */
 export const homeOptions = (command: Command): Command =>
-  kubeOptions(command.option('--home <home>', 'where the objects live: dir:PATH or kube', 'dir:.')).option(
+  kubeOptions(command.option('--home <home>', `where the objects live: ${FORMS}`, 'dir:.')).option(
     '--operator-namespace <ns>',
     'with --home kube: namespace of the operator (default: handover-system; for certgen the Job’s own)',
   );

@@ -150,6 +150,11 @@ describe('Refused:', () => {
 
   test('a cluster', async () => {
     const ran = await handover(['ack', 'billing', '--home', 'kube']);
-    expect(ran).toMatchObject({ code: 2, stderr: expect.stringMatching(/^USAGE: ack works on a directory/) });
+    expect(ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^USAGE: --home kube names no directory; .*sees which pods have restarted/,
+      ),
+    });
   });
 });

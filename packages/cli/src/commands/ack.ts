@@ -1,7 +1,6 @@
 import { ackTarget, refuseUnderHook } from '@handover/engine';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
-import { usageError } from '../error-line.ts';
 import { printable } from '../printable.ts';
 
 interface Flags {
@@ -29,9 +28,10 @@ Examples:
   $ handover ack billing --authority default/internal --home dir:/etc/handover`,
     )
     .action(async (consumer: string, flags: Flags) => {
-      if (flags.home === 'kube')
-        throw usageError('ack works on a directory; in a cluster Handover sees which pods have restarted');
-      const home = openHome(homePath(flags.home), context);
+      const home = openHome(
+        homePath(flags.home, 'In a cluster Handover sees which pods have restarted'),
+        context,
+      );
       const { authorities } = home.load();
       const only = flags.authority === undefined ? undefined : authorityArgument(flags.authority);
       const { authority, known } = ackTarget(authorities.values(), consumer, only);

@@ -12,7 +12,6 @@ import type { Certificate } from '@handover/material';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { failingLines } from '../directory/trust-table.ts';
-import { usageError } from '../error-line.ts';
 import { readNamed } from '../named-file.ts';
 import { printable } from '../printable.ts';
 
@@ -28,13 +27,8 @@ interface Flags {
 const MOST_BYTES = 256 * 1024;
 const SHOWN = 20;
 
-const directoryOf = (home: string): string => {
-  if (home === 'kube')
-    throw usageError(
-      'adopt works on a directory; in a cluster put the CA into a Secret and name it in spec.adopt.secret of the Authority, see docs/recipes/adopt-a-ca.md',
-    );
-  return homePath(home);
-};
+const ELSEWHERE =
+  'In a cluster put the CA into a Secret and name it in spec.adopt.secret of the Authority: docs/recipes/adopt-a-ca.md';
 
 const describe = ({ subject, fingerprint, notAfter }: Certificate): string =>
   `${subject} (SHA-256 ${fingerprint.slice(0, 16)}…, until ${new Date(notAfter).toISOString()})`;
@@ -80,7 +74,7 @@ Examples:
   $ handover adopt default/internal --certificate ca.crt --key ca.key --yes --home dir:/etc/handover`,
     )
     .action(async (auth: string, flags: Flags) => {
-      const path = directoryOf(flags.home);
+      const path = homePath(flags.home, ELSEWHERE);
       const home = openHome(path, context);
       const authority = authorityArgument(auth);
       authorityIn(home.load(), authority);

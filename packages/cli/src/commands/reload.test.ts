@@ -71,7 +71,7 @@ test('reload refuses what names no hook, or more than one', async () => {
     });
   expect(await handover(['reload', 'web', '--home', 'kube'])).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^USAGE: the operator runs no hooks/),
+    stderr: expect.stringMatching(/^USAGE: --home kube names no directory; .*The operator runs no hooks/),
   });
 });
 

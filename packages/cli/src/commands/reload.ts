@@ -89,10 +89,8 @@ Examples:
   $ handover reload --bundle company --home dir:/etc/handover`,
     )
     .action(async (leaf: string | undefined, flags: Flags) => {
-      if (flags.home === 'kube')
-        throw usageError('the operator runs no hooks; name a directory with --home dir:PATH');
       const name = nameOf(leaf, flags);
-      const home = openHome(homePath(flags.home), context);
+      const home = openHome(homePath(flags.home, 'The operator runs no hooks'), context);
       const hook = hookIn(home, name);
       await runHook(home, hook, context);
       const status = await hookStanding(await home.fresh(), hook);

@@ -18,13 +18,12 @@ import { usageError } from '../error-line.ts';
 import type { HomeOpener } from '../open-home.ts';
 import { certgenIn } from './certgen.ts';
 
-export const noSuchHome = (home: string): Error =>
-  usageError(`unknown value "${home}" for --home; write dir:PATH, such as dir:/etc/handover, or kube`);
-
-/** The directory that `--home dir:PATH` names. */
-export const homePath = (home: string): string => {
+/** The directory that `--home dir:PATH` names. `elsewhere`: what to do in a home that is no directory. */
+export const homePath = (home: string, elsewhere?: string): string => {
   if (home.startsWith('dir:') && home.length > 4) return home.slice(4);
-  throw noSuchHome(home);
+  throw usageError(
+    `--home ${home} names no directory; write dir:PATH, such as dir:/etc/handover${elsewhere === undefined ? '' : `. ${elsewhere}`}`,
+  );
 };
 
 export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>
