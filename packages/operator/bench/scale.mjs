@@ -17,6 +17,9 @@ const SECRETS = 5_000 * SCALE;
 const PODS = 10_000 * SCALE;
 const LEAVES = 200 * SCALE;
 const BOUNDS = { rssMb: 250, seconds: 60, requestsPerSecond: 50 };
+/** An Authority is Stable before the last status of a Leaf is written: at rest begins this much later. */
+const SETTLE_SECONDS = 20;
+const REST_SECONDS = 60;
 
 const say = (text) => process.stderr.write(`${text}\n`);
 const CLI = new URL('../../cli/bin/handover.js', import.meta.url).pathname;
@@ -110,15 +113,14 @@ async function watching(pid, until) {
 }
 
 const requestsSince = (cluster, since, until) => {
-  const seen = cluster
+  const entries = cluster
     .audit()
     .filter(
-      ({ userAgent, stage, requestReceivedTimestamp: at }) =>
-        userAgent === 'handover' &&
-        stage !== 'RequestReceived' &&
-        Date.parse(at) >= since &&
-        Date.parse(at) <= until,
+      ({ userAgent, requestReceivedTimestamp: at }) =>
+        userAgent === 'handover' && Date.parse(at) >= since && Date.parse(at) <= until,
     );
+  // A watch has an entry when it begins and another when it ends.
+  const seen = [...new Map(entries.map((entry) => [entry.auditID, entry])).values()];
   const bySecond = new Map();
   for (const { requestReceivedTimestamp: at } of seen) {
     const second = Math.floor(Date.parse(at) / 1000);
@@ -184,8 +186,10 @@ try {
       async () => (await isReady()) && (await authority()).status?.phase === 'Stable',
     );
     const synced = Date.now();
-    await pause(5_000);
-    const quiet = requestsSince(cluster, synced + 3_000, Date.now());
+    await pause(SETTLE_SECONDS * 1_000);
+    const settled = Date.now();
+    await pause(REST_SECONDS * 1_000);
+    const rest = requestsSince(cluster, settled, Date.now());
     await cluster.kubectl('annotate', 'authority/mesh', 'handover.dev/rotate=one');
     const rotationBegun = Date.now();
     const rotation = await watching(child.pid, async () => {
@@ -208,11 +212,15 @@ try {
       console.log(
         `| ${name} | ${seconds.toFixed(1)} | ${mostMb.toFixed(0)} MB | ${endMb.toFixed(0)} MB | ${count} | ${perSecond.toFixed(1)} | ${most} |`,
       );
-    for (const [name, , { kinds }] of rows)
+    const quiet = [
+      [`${SETTLE_SECONDS} s after the first sync`, undefined, requestsSince(cluster, synced, settled)],
+      ['at rest', undefined, rest],
+    ];
+    for (const [name, , { kinds }] of [...rows, ...quiet])
       console.log(`\n${name}: ${kinds.map(([kind, count]) => `${count} ${kind}`).join(', ')}`);
     const size = JSON.stringify(await authority()).length;
     console.log(
-      `\nat rest ${quiet.count} requests in ${((Date.now() - synced) / 1000).toFixed(0)} s; the Authority object has ${size} bytes; load ${loadavg()[0].toFixed(1)}`,
+      `\nat rest ${rest.count} requests in ${REST_SECONDS} s; the Authority object has ${size} bytes; load ${loadavg()[0].toFixed(1)}`,
     );
     failed =
       rows.some(
