@@ -23,6 +23,8 @@ import { processHere } from './asker.ts';
 import { DirectoryAuthorities } from './authorities.ts';
 import { refuseClockBehind } from './clock-behind.ts';
 import { CopyNotes } from './copy-notes.ts';
+import type { FarFiles } from './far-files.ts';
+import { farFiles } from './far-readers.ts';
 import { diskFiles, type Files, type Ownership } from './files.ts';
 import { HookRecords } from './hook-records.ts';
 import { HookRequests } from './hook-requests.ts';
@@ -44,6 +46,7 @@ import { trustedPath } from './trusted-path.ts';
 
 export interface DirectoryOptions {
   readonly files?: Files;
+  readonly far?: FarFiles;
   readonly clock?: LookClock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
@@ -61,6 +64,7 @@ export interface DirectoryOptions {
 export class DirectoryHome implements Home {
   readonly path: string;
   readonly files: Files;
+  readonly far: FarFiles;
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
@@ -98,6 +102,7 @@ export class DirectoryHome implements Home {
     const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#times = options.lock;
+    this.far = options.far ?? farFiles(this.files);
     const files = fenced(this.files, () => this.checkLock());
     this.#notes = new CopyNotes(files, `${this.state}/copies`);
     this.objects = new DirectoryObjects({
@@ -124,6 +129,7 @@ export class DirectoryHome implements Home {
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
     this.hooks = new DirectoryHooks({
       files,
+      far: this.far,
       cwd: this.path,
       uid: this.#uid,
       groups: new ProcessGroups(),
@@ -140,14 +146,14 @@ export class DirectoryHome implements Home {
     this.rollouts = restartRollouts(restartHooks, this.hookRecords);
     const declared =
       options.evidence ??
-      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.path, this.#uid));
+      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.far, this.path, this.#uid));
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
       evidence: withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       hooks: this.hookRecords,
-      passwords: new FilePasswords(this.files, this.path, this.#uid),
+      passwords: new FilePasswords(this.far, this.path, this.#uid),
       facts: {
         consumersFound: false,
         oneOwner: true,

@@ -3,6 +3,8 @@ import { promisify } from 'node:util';
 import { type Leaf, type OutputMaterial, outputBytes, Password, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
+import { inParallel } from '../scheduling/in-parallel.ts';
+import { LOOK_LASTS, within } from './deadlines.ts';
 import type { FileData, ObjectId, ObjectRecord } from './home.ts';
 import type { Look } from './look.ts';
 import { Memo } from './memo.ts';
@@ -40,6 +42,8 @@ export interface PreparedOutputs {
 /** `missing`: why one of them cannot be made, and what to do. */
 export type Outputs = PreparedOutputs | { readonly missing: string };
 
+const UNREAD = `its password was not read within ${LOOK_LASTS.passwordsMs / 1_000} s; the next look reads it`;
+
 const derive = promisify(pbkdf2);
 const PRINT_ITERATIONS = 100_000;
 const prints = new Memo<Promise<Buffer>>(1_000);
@@ -58,23 +62,59 @@ const specOf = ({ name, format, content, keyFormat, alias }: Output): readonly s
   alias,
 ];
 
+/** Passwords by where they are, as far as they can be read: the error says why not, and what to do. */
+type ReadPasswords = ReadonlyMap<PasswordFrom, Password | HandoverError>;
+
+const CONCURRENT_READS = 32;
+
+/** At once: a file system that does not answer must not hold up what lies on another. */
+const readPasswords = async (
+  { passwords }: Look,
+  wanted: ReadonlyMap<ObjectId, readonly Output[]>,
+): Promise<ReadPasswords> => {
+  const late = performance.now() + LOOK_LASTS.passwordsMs;
+  const asked = [...wanted].flatMap(([object, outputs]) =>
+    outputs.flatMap(({ name, passwordFrom }) =>
+      passwordFrom === undefined ? [] : [{ from: passwordFrom, name, namespace: namespaceOf(object) }],
+    ),
+  );
+  const read = new Map<PasswordFrom, Password | HandoverError>();
+  await inParallel(asked, CONCURRENT_READS, async ({ from, name, namespace }) => {
+    const missing = (why: string): HandoverError =>
+      new EngineError('PASSWORD_MISSING', `output ${name}: ${why}`, { retry: 'later' });
+    if (passwords === undefined) {
+      read.set(from, missing('this home reads no passwords'));
+      return;
+    }
+    try {
+      const found = passwords.password(from, namespace);
+      const left = Math.max(0, late - performance.now());
+      read.set(from, await within<Password | HandoverError>(left, found, () => missing(UNREAD)));
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      read.set(from, error);
+    }
+  });
+  return read;
+};
+
+const namespaceOf = (object: ObjectId): string => object.split('/', 1)[0] ?? '';
+
 const prepared = async (
-  look: Look,
   object: ObjectId,
   outputs: readonly Output[],
-): Promise<PreparedOutputs> => {
-  const [namespace = ''] = object.split('/', 1);
+  passwords: ReadPasswords,
+): Promise<Outputs> => {
   const files: { readonly output: Output; readonly password: Password }[] = [];
   const sum = createHmac('sha256', 'handover.dev/outputs/1');
   for (const output of outputs) {
     sum.update(JSON.stringify(specOf(output)));
     const { passwordFrom: from } = output;
-    let password = Password.wellKnown;
+    const password = from === undefined ? Password.wellKnown : passwords.get(from);
+    if (!(password instanceof Password)) return { missing: password?.message ?? UNREAD };
     if (from !== undefined) {
-      if (look.passwords === undefined)
-        throw new EngineError('PASSWORD_MISSING', `output ${output.name}: this home reads no passwords`);
-      password = await look.passwords.password(from, namespace);
-      sum.update(await passwordPrint(password, from.file ?? `${namespace}/${from.secret?.name}`));
+      const place = from.file ?? `${namespaceOf(object)}/${from.secret?.name}`;
+      sum.update(await passwordPrint(password, place));
     }
     files.push({ output, password });
   }
@@ -86,15 +126,9 @@ export const prepareOutputs = async (
   look: Look,
   wanted: ReadonlyMap<ObjectId, readonly Output[]>,
 ): Promise<ReadonlyMap<ObjectId, Outputs>> => {
+  const passwords = await readPasswords(look, wanted);
   const all = new Map<ObjectId, Outputs>();
-  for (const [object, outputs] of wanted) {
-    try {
-      all.set(object, await prepared(look, object, outputs));
-    } catch (error) {
-      if (!(error instanceof HandoverError)) throw error;
-      all.set(object, { missing: error.message });
-    }
-  }
+  for (const [object, outputs] of wanted) all.set(object, await prepared(object, outputs, passwords));
   return all;
 };
 
