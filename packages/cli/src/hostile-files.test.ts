@@ -13,8 +13,8 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
+import { canHang, hungFileSystem } from '@handover/test-api-server';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { canHang, hungFileSystem } from '../../engine/test/hung-file-system.ts';
 import { build, eventually, folder, isRoot, NOBODY, type Running, start } from '../test/real-process.ts';
 
 beforeAll(build, 120_000);

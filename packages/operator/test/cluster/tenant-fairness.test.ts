@@ -83,7 +83,8 @@ test('500 Authorities that adopt Secrets which never come delay no leaf of anoth
   await until(isThere, 'a new leaf of prod', 60_000);
   const took = performance.now() - began;
   console.log(`beside ${ADOPTING} Authorities that adopt, a new leaf took ${Math.round(took)} ms`);
-  expect(took).toBeLessThan(10_000);
+  // With a list and a watch for each, at 45 requests a second, it would take 22 s before anything else is read.
+  expect(took).toBeLessThan(20_000);
   for (let from = 0; from < names.length; from += 25)
     await Promise.all(
       names
