@@ -165,9 +165,9 @@ describe.skipIf(!canHang).each([
   test('does not keep SIGTERM from ending the run, nor status from its end', async () => {
     const { home, hung } = hungHome();
     const running = start(['run', home]);
-    await eventually('the leaf of the bad one', () =>
-      existsSync(join(home, 'out/default/secrets/bad/tls.crt')),
-    );
+    // It waits for its own files, two seconds each, at every look.
+    const bad = join(home, 'out/default/secrets/bad/tls.crt');
+    await eventually('the leaf of the bad one', () => existsSync(bad), 60_000);
     await new DirectoryHome(home).requests.ask({ authority: 'default/bad', rotate: 'one' });
     const { stdout } = await start(['status', '--home', `dir:${home}`]).ended(30_000);
     expect(stdout).toContain(`status file ${hung}/status did not answer within 2 s`);
