@@ -63,7 +63,8 @@ export const PUBLISHED = [
     entries: {
       index: 'packages/cli/src/index.ts',
       main: 'packages/cli/src/main.ts',
-      // Worker threads are started by file name, from the folder of the file that starts them.
+      // Worker threads and processes are started by file name, from the folder of the file that starts them.
+      'file-reader': 'packages/engine/src/directory/disk/file-reader.ts',
       'service-thread': 'packages/cli/src/demo/service-thread.ts',
       'simulation-thread': 'packages/cli/src/simulate/simulation-thread.ts',
       worker: 'packages/sim/src/worker.ts',

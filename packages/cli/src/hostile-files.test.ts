@@ -13,6 +13,7 @@ import {
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
+import { canHang, hungFileSystem } from '@handover/test-api-server';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { build, eventually, folder, isRoot, NOBODY, type Running, start } from '../test/real-process.ts';
 
@@ -57,7 +58,7 @@ const peakMemory = ({ child }: Running): number =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024;
 
 /** `run` goes on: the other authority rotates, memory stays small, and SIGTERM ends it within seconds. */
-const goesOn = async (home: string): Promise<Running> => {
+const goesOn = async (home: string, says: readonly string[] = []): Promise<Running> => {
   const running = start(['run', home]);
   const rotated = (id: string): boolean => {
     const state = join(home, 'state/authorities/default/good.json');
@@ -69,6 +70,7 @@ const goesOn = async (home: string): Promise<Running> => {
     await requests.ask({ authority: 'default/good', rotate: id });
     await eventually(id, () => rotated(id));
   }
+  for (const text of says) await eventually(text, () => running.said().includes(text));
   expect(peakMemory(running)).toBeLessThan(512 * 1024 ** 2);
   running.child.kill('SIGTERM');
   expect(await running.ended(8_000)).toMatchObject({ code: 0 });
@@ -128,6 +130,51 @@ test('Programs that answer on their sockets with nothing, too slowly or without 
     return `{name: c${index}, verifies: true, status: {socket: ${path}}}`;
   });
   await goesOn(homeWith(`${authority('bad', `[${consumers.join()}]`)}---\n${leaf('bad')}`));
+});
+
+describe.skipIf(!canHang).each([
+  ['that does not answer', false],
+  ['that does not answer, and whose requests no signal ends', true],
+])('A file system %s (needs root and FUSE)', (_, takes) => {
+  const hungHome = (): { readonly home: string; readonly hung: string } => {
+    const { path: hung, end } = hungFileSystem({ takes });
+    onTestFinished(end);
+    const output = `{name: a.jks, format: jks, passwordFrom: {file: ${hung}/password}}`;
+    const home = homeWith(
+      [
+        authority(
+          'bad',
+          `[{name: c, verifies: true, status: {file: ${hung}/status}}, {name: d, verifies: true, status: {socket: ${hung}/socket}}]`,
+        ),
+        leaf('bad', `, reload: {signal: {pidFile: ${hung}/pid, signal: SIGHUP}}`),
+        authority('worse'),
+        leaf('worse', `, outputs: [${output}]`),
+      ].join('---\n'),
+    );
+    return { home, hung };
+  };
+
+  test('stops nothing else as the place of status file, socket, pid file and password', async () => {
+    const { home, hung } = hungHome();
+    await goesOn(home, [
+      `pid file ${hung}/pid did not answer within 2 s`,
+      `${hung}/password did not answer within 2 s; is its file system there?`,
+    ]);
+  });
+
+  test('does not keep SIGTERM from ending the run, nor status from its end', async () => {
+    const { home, hung } = hungHome();
+    const running = start(['run', home]);
+    // It waits for its own files, two seconds each, at every look.
+    const bad = join(home, 'out/default/secrets/bad/tls.crt');
+    await eventually('the leaf of the bad one', () => existsSync(bad), 60_000);
+    await new DirectoryHome(home).requests.ask({ authority: 'default/bad', rotate: 'one' });
+    const { stdout } = await start(['status', '--home', `dir:${home}`]).ended(30_000);
+    expect(stdout).toContain(`status file ${hung}/status did not answer within 2 s`);
+    expect(stdout).toContain(`status socket ${hung}/socket did not answer within 2 s`);
+    running.child.kill('SIGTERM');
+    expect(await running.ended(8_000)).toMatchObject({ code: 0 });
+  });
 });
 
 describe('A hook that never ends', () => {

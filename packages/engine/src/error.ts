@@ -24,6 +24,7 @@ export type EngineErrorCode =
   | 'CONSUMER_LEAF_UNKNOWN'
   | 'FILES_ACCOUNT_UNKNOWN'
   | 'FILE_NOT_REGULAR'
+  | 'FILE_NO_ANSWER'
   | 'FILE_TOO_LARGE'
   | 'HOME_DISK_FULL'
   | 'HOME_EMPTY'

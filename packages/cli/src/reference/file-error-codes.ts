@@ -16,6 +16,10 @@ export const FILE_ERROR_CODES = {
   FILE_FORBIDDEN: entry('Permission to read a file is missing.', 'Correct its owner or mode.'),
   FILE_LINK_LOOP: entry('Links form a circle, or are too many.', 'Correct the link.'),
   FILE_MISSING: entry('A file does not exist.', 'Correct the path, or create or mount the file.'),
+  FILE_NO_ANSWER: entry(
+    'A file that another program writes could not be read within 2 seconds: its file system does not answer.',
+    'Mount the file system again, or name a file on a local one; Handover tries again.',
+  ),
   FILE_NOT_REGULAR: entry('The path is a directory, pipe or device.', 'Name a regular file.'),
   FILE_TOO_LARGE: entry('A file is too large for its kind.', 'Check whether it is the right file.'),
   FILE_UNREADABLE: entry('A file cannot be read.', 'Check its name and permissions.'),

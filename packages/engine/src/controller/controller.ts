@@ -62,17 +62,24 @@ export class Controller {
     for (const key of keys) this.#queue.add(key, at);
   }
 
-  /** From now on these resources are kept, and no others. Returns those that have gone. */
-  keep(keys: readonly Key[]): readonly Key[] {
+  /**
+   * From now on these resources are kept, and no others. Returns those that have gone. New ones are worked on now, the others after
+   * `waitOf`; undefined: nothing has changed for it.
+   */
+  keep(keys: readonly Key[], waitOf: (key: Key) => number | undefined = () => 0): readonly Key[] {
+    const before = this.#kept;
     const kept = new Map(keys.map((key) => [keyText(key), key]));
-    const gone = [...this.#kept].flatMap(([text, key]) => (kept.has(text) ? [] : [key]));
+    const gone = [...before].flatMap(([text, key]) => (kept.has(text) ? [] : [key]));
     for (const key of gone) {
       this.#queue.drop(key);
       this.#done.delete(keyText(key));
       this.#races.delete(keyText(key));
     }
     this.#kept = kept;
-    this.add(keys);
+    for (const key of keys) {
+      const wait = before.has(keyText(key)) ? waitOf(key) : 0;
+      if (wait !== undefined) this.add([key], wait);
+    }
     return gone;
   }
 

@@ -19,6 +19,8 @@ import { type EvidenceSource, type Look, type LookClock, type Readers, takeLook 
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { OutputPreparer } from '../look/outputs.ts';
 import { accountNumber } from './disk/accounts.ts';
+import type { FarFiles } from './disk/far-files.ts';
+import { farFiles } from './disk/far-readers.ts';
 import { diskFiles, type Files, type Ownership } from './disk/files.ts';
 import { refuseUntrustedHome } from './disk/permissions.ts';
 import { trustedPath } from './disk/trusted-path.ts';
@@ -45,6 +47,7 @@ import { SteadyClock } from './state/steady-clock.ts';
 
 export interface DirectoryOptions {
   readonly files?: Files;
+  readonly far?: FarFiles;
   readonly clock?: LookClock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
@@ -62,6 +65,7 @@ export interface DirectoryOptions {
 export class DirectoryHome implements Home {
   readonly path: string;
   readonly files: Files;
+  readonly far: FarFiles;
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
@@ -99,6 +103,7 @@ export class DirectoryHome implements Home {
     const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#times = options.lock;
+    this.far = options.far ?? farFiles(this.files);
     const files = fenced(this.files, () => this.checkLock());
     this.#notes = new CopyNotes(files, `${this.state}/copies`);
     this.objects = new DirectoryObjects({
@@ -125,6 +130,7 @@ export class DirectoryHome implements Home {
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
     this.hooks = new DirectoryHooks({
       files,
+      far: this.far,
       cwd: this.path,
       uid: this.#uid,
       groups: new ProcessGroups(),
@@ -141,14 +147,14 @@ export class DirectoryHome implements Home {
     this.rollouts = restartRollouts(restartHooks, this.hookRecords);
     const declared =
       options.evidence ??
-      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.path, this.#uid));
+      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.far, this.path, this.#uid));
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
       evidence: withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       hooks: this.hookRecords,
-      outputs: new OutputPreparer(new FilePasswords(this.files, this.path, this.#uid)),
+      outputs: new OutputPreparer(new FilePasswords(this.far, this.path, this.#uid)),
       facts: {
         consumersFound: false,
         oneOwner: true,

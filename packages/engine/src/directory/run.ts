@@ -261,9 +261,12 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       if (!(error instanceof HandoverError)) throw error; // a disk that fails is told by the next pass
     }
   }, LOOK_AT_CLOCK_MS);
+  // A pass under way goes on without what it waits for.
+  signal.addEventListener('abort', home.far.stop, { once: true });
   try {
     await controller.run(signal);
   } finally {
+    signal.removeEventListener('abort', home.far.stop);
     clearInterval(clockWatch);
     for (const watcher of watchers) watcher?.close();
     await home.hooks.stop();

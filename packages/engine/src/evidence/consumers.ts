@@ -1,6 +1,7 @@
 import type { ConsumerSeen, InstanceSeen } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { liesElsewhere, ownBundleOf } from '../look/catalogue.ts';
+import { LOOK_LASTS, within } from '../look/deadlines.ts';
 import type { AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { EvidenceSource } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
@@ -42,8 +43,9 @@ const verifiedBy = (responsibilities: Responsibilities, consumer: DeclaredConsum
 
 /** Consumers asked at once, in all and of one share: of a namespace, or of an authority where all namespaces have one owner. */
 const PLACES = { inAll: 256, each: 32 } as const;
-/** How long one look asks: a consumer not asked by then counts as silent, and the next look asks it. */
-const LOOK_MS = 15_000;
+/** When one look stops asking: a consumer not asked by then counts as silent, and the next look asks it. */
+const ASKS_MS = 15_000;
+const LATE = `it did not answer within ${LOOK_LASTS.consumersMs / 1_000} s; the next look asks it`;
 
 interface Shown {
   readonly instances: readonly InstanceSeen[];
@@ -69,10 +71,14 @@ export class DeclaredConsumers implements EvidenceSource {
   ): Promise<readonly ConsumerSeen[]> {
     const declared = responsibilities.authority.spec.consumers;
     const locate = this.#locator(responsibilities);
-    const until = performance.now() + LOOK_MS;
+    const until = performance.now() + ASKS_MS;
     const seen = await Promise.all(
       declared.map(async (consumer): Promise<ConsumerSeen> => {
-        const shown = await this.#look(responsibilities, consumer, locate, record, now, until);
+        const shown = await within(
+          LOOK_LASTS.consumersMs,
+          this.#look(responsibilities, consumer, locate, record, now, until),
+          () => ({ instances: [instanceOf(consumer.name, silent(LATE))], stripsCross: false }),
+        );
         const expects = expectedLeaf(responsibilities, consumer);
         return {
           id: consumer.name,

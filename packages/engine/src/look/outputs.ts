@@ -3,6 +3,8 @@ import { promisify } from 'node:util';
 import { type Leaf, type OutputMaterial, outputBytes, Password, type TrustBundle } from '@handover/core';
 import { type Certificate, HandoverError, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
+import { inParallel } from '../scheduling/in-parallel.ts';
+import { LOOK_LASTS, within } from './deadlines.ts';
 import type { FileData, ObjectId, ObjectRecord } from './home.ts';
 import { Memo } from './memo.ts';
 
@@ -41,6 +43,8 @@ export interface PreparedOutputs {
 /** `missing`: why one of them cannot be made, and what to do. */
 export type Outputs = PreparedOutputs | { readonly missing: string };
 
+const UNREAD = `its password was not read within ${LOOK_LASTS.passwordsMs / 1_000} s; the next look reads it`;
+
 const derive = promisify(pbkdf2);
 const PRINT_ITERATIONS = 100_000;
 
@@ -58,6 +62,13 @@ const specOf = ({ name, format, content, keyFormat, alias }: Output): readonly s
   alias,
 ];
 
+/** Passwords by where they are, as far as they can be read: the error says why not, and what to do. */
+type ReadPasswords = ReadonlyMap<PasswordFrom, Password | HandoverError>;
+
+const CONCURRENT_READS = 32;
+
+const namespaceOf = (object: ObjectId): string => object.split('/', 1)[0] ?? '';
+
 /** Reads passwords for a home, which keeps it: what is costly to make is made once. */
 export class OutputPreparer {
   readonly #passwords: PasswordReader;
@@ -70,29 +81,47 @@ export class OutputPreparer {
 
   /** Reads the passwords of every object that has outputs. One that cannot be read holds up its own object and no other. */
   async prepare(wanted: ReadonlyMap<ObjectId, readonly Output[]>): Promise<ReadonlyMap<ObjectId, Outputs>> {
+    const passwords = await this.#read(wanted);
     const all = new Map<ObjectId, Outputs>();
-    for (const [object, outputs] of wanted) {
-      try {
-        all.set(object, await this.#prepared(object, outputs));
-      } catch (error) {
-        if (!(error instanceof HandoverError)) throw error;
-        all.set(object, { missing: error.message });
-      }
-    }
+    for (const [object, outputs] of wanted) all.set(object, await this.#prepared(object, outputs, passwords));
     return all;
   }
 
-  async #prepared(object: ObjectId, outputs: readonly Output[]): Promise<PreparedOutputs> {
-    const [namespace = ''] = object.split('/', 1);
+  /** At once: a file system that does not answer must not hold up what lies on another. */
+  async #read(wanted: ReadonlyMap<ObjectId, readonly Output[]>): Promise<ReadPasswords> {
+    const late = performance.now() + LOOK_LASTS.passwordsMs;
+    const asked = [...wanted].flatMap(([object, outputs]) =>
+      outputs.flatMap(({ name, passwordFrom }) =>
+        passwordFrom === undefined ? [] : [{ from: passwordFrom, name, namespace: namespaceOf(object) }],
+      ),
+    );
+    const read = new Map<PasswordFrom, Password | HandoverError>();
+    await inParallel(asked, CONCURRENT_READS, async ({ from, name, namespace }) => {
+      const unread = (): HandoverError =>
+        new EngineError('PASSWORD_MISSING', `output ${name}: ${UNREAD}`, { retry: 'later' });
+      try {
+        const found = this.#passwords.password(from, namespace);
+        const left = Math.max(0, late - performance.now());
+        read.set(from, await within<Password | HandoverError>(left, found, unread));
+      } catch (error) {
+        if (!(error instanceof HandoverError)) throw error;
+        read.set(from, error);
+      }
+    });
+    return read;
+  }
+
+  async #prepared(object: ObjectId, outputs: readonly Output[], passwords: ReadPasswords): Promise<Outputs> {
     const files: { readonly output: Output; readonly password: Password }[] = [];
     const sum = createHmac('sha256', 'handover.dev/outputs/1');
     for (const output of outputs) {
       sum.update(JSON.stringify(specOf(output)));
       const { passwordFrom: from } = output;
-      let password = Password.wellKnown;
+      const password = from === undefined ? Password.wellKnown : passwords.get(from);
+      if (!(password instanceof Password)) return { missing: password?.message ?? UNREAD };
       if (from !== undefined) {
-        password = await this.#passwords.password(from, namespace);
-        sum.update(await this.#print(password, from.file ?? `${namespace}/${from.secret?.name}`));
+        const place = from.file ?? `${namespaceOf(object)}/${from.secret?.name}`;
+        sum.update(await this.#print(password, place));
       }
       files.push({ output, password });
     }

@@ -5,7 +5,7 @@ import { EngineError } from '../error.ts';
 export interface Opened {
   readonly bytes: Uint8Array;
   /** Of what was opened, whatever has the name by now. */
-  readonly stat: Stats;
+  readonly stat: Pick<Stats, 'dev' | 'ino' | 'mode' | 'nlink' | 'uid'>;
 }
 
 export interface ReadBounds {
@@ -38,7 +38,7 @@ const sizeOf = (bytes: number): string =>
 
 /**
  * A file that another user may have put there: never waited for (open(2): O_NONBLOCK), never a device's bytes, never more than
- * `most` of them. System errors come as they are.
+ * `most` of them. System errors come as they are. A file system that does not answer blocks it: directory/far-files.ts.
  */
 export function readBounded(path: string, { most, follow = true, named = false }: ReadBounds): Opened {
   const { O_RDONLY, O_NONBLOCK, O_NOCTTY, O_NOFOLLOW } = constants;
@@ -53,7 +53,10 @@ export function readBounded(path: string, { most, follow = true, named = false }
     let filled = 0;
     for (;;) {
       const count = readSync(file, buffer, filled, buffer.length - filled, null);
-      if (count === 0) return { bytes: buffer.subarray(0, filled), stat };
+      if (count === 0) {
+        const { dev, ino, mode, nlink, uid } = stat;
+        return { bytes: buffer.subarray(0, filled), stat: { dev, ino, mode, nlink, uid } };
+      }
       filled += count;
       if (filled > most) throw large(path, most, named);
       if (filled === buffer.length) buffer = Buffer.concat([buffer, Buffer.allocUnsafe(filled)]);

@@ -27,6 +27,7 @@ import {
 import { Informer, type Secret, secrets } from '@handover/kube';
 import { after, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
+import { askingSource } from '../objects/asking-source.ts';
 import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
 import { FollowedPasswords, readPassword } from '../objects/followed-passwords.ts';
 import { OneByOne } from '../objects/fresh.ts';
@@ -184,7 +185,9 @@ export class KubeHome implements Home {
     };
     this.#cached = {
       ...this.#shared,
-      objects: this.cachedObjects,
+      objects: this.store.view(
+        askingSource(this.ownWrites, this.#named, (place) => this.#resolver.isAdopted(place)),
+      ),
       evidence: this.#evidence(false),
       // Where states are not followed they are asked for.
       authorities: {

@@ -107,9 +107,15 @@ export class Resolver {
     return this.places.filter((place) => place.plural === plural);
   }
 
+  /** Whether a Secret is one whose CA an Authority is to take over. */
+  isAdopted(place: Place): boolean {
+    return this.#last?.adopted.has(idOfPlace(place)) === true;
+  }
+
   /** Whether an object without our label is a source, or to be taken over. */
   isWanted(place: Place): boolean {
     return (
+      this.isAdopted(place) ||
       this.#last?.adoptable.has(idOfPlace(place)) === true ||
       this.#last?.sources.some((source) => nameOf(source) === nameOf(place)) === true
     );

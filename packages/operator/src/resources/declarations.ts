@@ -42,7 +42,8 @@ export interface CustomResourceOptions {
   readonly kube: Kube;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly only?: readonly string[] | undefined;
-  readonly onChange: () => void;
+  /** `namespace`: the one whose resources have changed; undefined: more than that. */
+  readonly onChange: (namespace?: string) => void;
 }
 
 /** Custom resources, followed by watches. */
@@ -65,7 +66,8 @@ export class CustomResources implements Declarations {
     for (const informer of this.#resources) {
       informer.on('changed', ({ before, after }) => {
         // Our own writes of status change nothing that we read.
-        if (before?.generation !== after?.generation || !sameAnnotations(before, after)) onChange();
+        if (before?.generation !== after?.generation || !sameAnnotations(before, after))
+          onChange((after ?? before)?.namespace);
       });
     }
     if (only === undefined) {

@@ -40,6 +40,8 @@ export interface ResolvedResources {
   readonly absent: ReadonlyMap<string, readonly Absent[]>;
   /** Objects that bundles are made from. */
   readonly sources: readonly Place[];
+  /** Secrets that Authorities name in `spec.adopt`: needed once, by a pass of that Authority before it has a CA. */
+  readonly adopted: ReadonlySet<ObjectId>;
   /** Objects that decide, by being there and by their annotations, whether something is injected. */
   readonly gates: readonly Place[];
   /** Who asks for a bundle by annotation and does not get it. */
@@ -183,12 +185,11 @@ const injectionsOf = async (
   );
 };
 
-/** Secrets that Authorities name in `spec.adopt`. */
-const adoptedSecrets = ({ authorities }: Catalogue): readonly Place[] =>
-  [...authorities.values()].flatMap(({ metadata, spec }) =>
-    spec.adopt?.secret === undefined
-      ? []
-      : [{ plural: 'secrets' as const, namespace: metadata.namespace, name: spec.adopt.secret, part: '' }],
+const adoptedSecrets = ({ authorities }: Catalogue): ReadonlySet<ObjectId> =>
+  new Set(
+    [...authorities.values()].flatMap(({ metadata, spec }) =>
+      spec.adopt?.secret === undefined ? [] : [`${metadata.namespace}/secrets/${spec.adopt.secret}`],
+    ),
   );
 
 /** Reads everything that is declared. A resource that cannot be read, or wants what another has, is left out and named. */
@@ -251,8 +252,8 @@ export async function resolveResources(
       ...all.flatMap((bundle) => sourcesOf(bundle, options.trustNamespace)),
       ...injections.follow,
       ...(more?.configMaps ?? []),
-      ...adoptedSecrets(catalogue),
     ],
+    adopted: adoptedSecrets(catalogue),
     gates: injections.follow,
     refusals: injections.refusals,
   };

@@ -1,10 +1,11 @@
 import { injectableOf } from '@handover/core';
-import { idOf, type Key, keyText, RESOURCES } from '@handover/engine';
+import { type AuthorityId, idOf, type Key, keyText, RESOURCES } from '@handover/engine';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
 import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
+import { bothOf, concernedBy, type Touched } from './concerned.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import type { Term } from './term.ts';
 import { WorkIndex } from './work-index.ts';
@@ -14,11 +15,26 @@ const POD_DEBOUNCE_MS = 200;
 /** Between passes over an authority that objects of other namespaces call for. */
 const ELSEWHERE_MS = 1_000;
 
+export interface Reindexed {
+  readonly resolved: ResolvedResources;
+  /** What was read before; undefined: nothing. */
+  readonly before: ResolvedResources | undefined;
+  /** Whether it can make a difference for this work. */
+  readonly isConcerned: (key: Key) => boolean;
+  /** How long that may wait; undefined: it is not concerned. */
+  readonly waitOf: (key: Key) => number | undefined;
+}
+
+const namespaceOf = (id: AuthorityId): string => id.split('/', 1)[0] ?? '';
+
 /** The way from the watches to the queue. Each handler drops what calls for no work, and adds the work that the rest calls for. */
 export class Changes {
   readonly #options: OperatorOptions;
   #home: KubeHome | undefined;
   #index: WorkIndex | undefined;
+  /** As they were read last, and what has changed since. */
+  #read: ResolvedResources | undefined;
+  #touched: Touched = new Set();
   /** When an object of another namespace last had an authority looked at, or will. */
   readonly #elsewhere = new Map<string, number>();
   /** Undefined: another replica leads, and does the work. */
@@ -44,20 +60,43 @@ export class Changes {
   }
 
   /** Reads the resources anew. */
-  async reindex(home: KubeHome): Promise<ResolvedResources> {
+  async reindex(home: KubeHome): Promise<Reindexed> {
     const { namespace, scope = {} } = this.#options;
     const { trustNamespace = namespace, declarations } = scope;
-    const resolved = await home.resolved();
+    const touched = this.#touched;
+    this.#touched = new Set();
+    const resolved = await home.resolved().catch((error: unknown) => {
+      this.#touched = bothOf(this.#touched, touched);
+      throw error;
+    });
+    // What came meanwhile may be in it or not: it counts now, and again when it is read next.
+    const changed = bothOf(this.#touched, touched);
+    const before = this.#read;
+    this.#read = resolved;
+    const concerned = concernedBy(changed, before, resolved);
     for (const id of this.#elsewhere.keys())
       if (!resolved.catalogue.authorities.has(id)) this.#elsewhere.delete(id);
     // A caller that hands resources over has rights to their objects, and to no others.
     this.#index = new WorkIndex(resolved, trustNamespace, declarations === undefined);
-    return resolved;
+    const isConcerned = (key: Key): boolean =>
+      key.kind !== 'Authority' || concerned === 'all' || concerned.has(key.id);
+    return {
+      resolved,
+      before,
+      isConcerned,
+      waitOf: (key) => {
+        if (!isConcerned(key)) return undefined;
+        const isTheirs = key.kind !== 'Authority' || changed === 'all' || changed.has(namespaceOf(key.id));
+        return isTheirs ? 0 : this.#waitElsewhere(key.id);
+      },
+    };
   }
 
-  readonly resourcesChanged = (): void => {
+  /** `namespace`: only its Leaves, Authorities and TLSProfiles have changed. */
+  readonly resourcesChanged = (namespace?: string): void => {
     const home = this.#home;
     if (home === undefined) return;
+    this.#touched = bothOf(this.#touched, namespace === undefined ? 'all' : new Set([namespace]));
     home.forget();
     if (this.term !== undefined) this.term.controller.add([RESOURCES], DEBOUNCE_MS);
     else if (this.#index !== undefined) void this.reindex(home).catch(() => {});
@@ -94,14 +133,18 @@ export class Changes {
     }
   }
 
-  /** A tenant that writes without end has an authority of another namespace looked at once a second. */
   #waitOf(key: Key, changed: string): number {
     const [namespace, name] = changed.split('/');
-    if (key.kind !== 'Authority' || name === undefined || key.id.startsWith(`${namespace}/`)) return 0;
+    if (key.kind !== 'Authority' || name === undefined || namespaceOf(key.id) === namespace) return 0;
+    return this.#waitElsewhere(key.id);
+  }
+
+  /** A tenant that writes without end has an authority of another namespace looked at once a second. */
+  #waitElsewhere(id: AuthorityId): number {
     const now = performance.now();
-    const last = this.#elsewhere.get(key.id) ?? Number.NEGATIVE_INFINITY;
+    const last = this.#elsewhere.get(id) ?? Number.NEGATIVE_INFINITY;
     const at = last > now ? last : Math.max(now, last + ELSEWHERE_MS);
-    this.#elsewhere.set(key.id, at);
+    this.#elsewhere.set(id, at);
     return at - now;
   }
 

@@ -101,8 +101,9 @@ export class Term {
 
   async #readResources(): Promise<Passed> {
     const { changes, home } = this.#options;
-    const resolved = await changes.reindex(home);
-    for (const key of this.controller.keep(changes.keys ?? []))
+    const { resolved, before, isConcerned, waitOf } = await changes.reindex(home);
+    if (before !== undefined) this.drifts.resourcesRead(before, resolved, isConcerned);
+    for (const key of this.controller.keep(changes.keys ?? [], waitOf))
       if (key.kind === 'Authority') this.reports.forget(key.id);
     this.reports.resources(resolved);
     return NOTHING;

@@ -43,16 +43,14 @@ export function refuseChangeable(path: string, facts: FileFacts, uid: OwnUser, r
   );
 }
 
-/**
- * Resolves a path, link by link from the root on. Refuses it if a user other than root and our own could redirect it or
- * change its contents, as StrictModes of sshd_config(5) does: the file that was checked is the file that is used.
- * A path that does not exist yet passes: the permissions of its parents decide which users can create it.
- */
-export function trustedPath(
-  files: Pick<FileReader, 'facts' | 'target'>,
+/** What a walk along a path asks of a disk. */
+export type PathReader = Pick<FileReader, 'facts' | 'target'>;
+
+/** Resolves a path, link by link from the root on; `visit` sees everything on the way. What does not exist ends the way. */
+export function walkPath(
+  files: PathReader,
   path: string,
-  uid: OwnUser,
-  last: Role = 'itself',
+  visit: (at: string, facts: FileFacts, isLast: boolean) => void = () => {},
 ): string {
   const stepsOf = (text: string): string[] =>
     text
@@ -61,7 +59,7 @@ export function trustedPath(
       .reverse();
   const ahead = stepsOf(path);
   const root = files.facts('/');
-  if (root !== undefined) refuseChangeable('/', root, uid, ahead.length === 0 ? last : 'parent');
+  if (root !== undefined) visit('/', root, ahead.length === 0);
   let at = '';
   let links = 0;
   for (let step = ahead.pop(); step !== undefined; step = ahead.pop()) {
@@ -72,7 +70,7 @@ export function trustedPath(
     const next = `${at}/${step}`;
     const facts = files.facts(next);
     if (facts === undefined) return [next, ...ahead.reverse()].join('/');
-    refuseChangeable(next, facts, uid, ahead.length === 0 ? last : 'parent');
+    visit(next, facts, ahead.length === 0);
     if (facts.kind !== 'link') {
       at = next;
       continue;
@@ -85,3 +83,11 @@ export function trustedPath(
   }
   return at === '' ? '/' : at;
 }
+
+/**
+ * Resolves a path. Refuses it if a user other than root and our own could redirect it or change its contents, as StrictModes of
+ * sshd_config(5) does: the file that was checked is the file that is used.
+ * A path that does not exist yet passes: the permissions of its parents decide which users can create it.
+ */
+export const trustedPath = (files: PathReader, path: string, uid: OwnUser, last: Role = 'itself'): string =>
+  walkPath(files, path, (at, facts, isLast) => refuseChangeable(at, facts, uid, isLast ? last : 'parent'));

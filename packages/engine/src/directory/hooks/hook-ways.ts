@@ -6,6 +6,7 @@ import { isCode } from '../../error.ts';
 import { type Hook, restarts } from '../../look/hooks.ts';
 import type { TellResult } from '../../look/meters.ts';
 import { inWords, urlInWords } from '../../look/system-errors.ts';
+import type { FarFiles } from '../disk/far-files.ts';
 import type { FileReader } from '../disk/files.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
 import { hookEnvironment } from './hook-environment.ts';
@@ -30,6 +31,7 @@ const MOST_REASON = 2_000;
 /** What hooks need of the machine. */
 export interface HookTools {
   readonly files: FileReader;
+  readonly far: FarFiles;
   /** Working directory of commands; relative paths start here. */
   readonly cwd: string;
   readonly uid: OwnUser;
@@ -114,8 +116,12 @@ const run = async (
   }
 };
 
-const send = ({ files, cwd, uid }: HookTools, pidFile: string, signal: NodeJS.Signals): HookEnd => {
-  const pid = processIn(files, resolve(cwd, pidFile), uid);
+const send = async (
+  { far, cwd, uid }: HookTools,
+  pidFile: string,
+  signal: NodeJS.Signals,
+): Promise<HookEnd> => {
+  const pid = await processIn(far, resolve(cwd, pidFile), uid);
   try {
     process.kill(pid, signal);
     return { result: 'done' };
@@ -166,7 +172,7 @@ export async function tellBy(
 ): Promise<HookEnd> {
   const { command, signal, http, systemd, restart } = hook.reload;
   try {
-    if (signal !== undefined) return send(tools, signal.pidFile, signal.signal);
+    if (signal !== undefined) return await send(tools, signal.pidFile, signal.signal);
     if (http !== undefined) return await post(http.url, stop);
     const argv =
       systemd === undefined

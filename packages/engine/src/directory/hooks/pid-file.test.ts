@@ -21,6 +21,7 @@ import { HandoverError } from '@handover/material';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Directories } from '../../../test/directories.ts';
 import { diskFiles, type Hook } from '../../index.ts';
+import { nearFiles } from '../disk/far-files.ts';
 import { tellBy } from './hook-ways.ts';
 import { processIn } from './pid-file.ts';
 import { ProcessGroups } from './process-group.ts';
@@ -61,9 +62,9 @@ const pidFile = (pid: number | string, owner = me, mode = 0o644): string => {
   return path;
 };
 
-const said = (path: string): string => {
+const said = async (path: string): Promise<string> => {
   try {
-    return `signals ${processIn(diskFiles, path, me)}`;
+    return `signals ${await processIn(nearFiles(), path, me)}`;
   } catch (error) {
     if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
     throw error;
@@ -84,44 +85,44 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       ];
     });
 
-    test('names a process of that service', () => {
-      expect(said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
+    test('names a process of that service', async () => {
+      expect(await said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
     });
 
-    test('cannot name a process of root or of a third user', () => {
+    test('cannot name a process of root or of a third user', async () => {
       for (const pid of [ofRoot, ofThird])
-        expect(said(pidFile(pid, SERVICE))).toMatch(
+        expect(await said(pidFile(pid, SERVICE))).toMatch(
           new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
         );
     });
 
-    test('of root, which only root can write, names any process', () => {
-      for (const pid of [ofRoot, ofService]) expect(said(pidFile(pid))).toBe(`signals ${pid}`);
+    test('of root, which only root can write, names any process', async () => {
+      for (const pid of [ofRoot, ofService]) expect(await said(pidFile(pid))).toBe(`signals ${pid}`);
     });
 
-    test('of root in a folder of the service is refused: the service could have put it there', () => {
+    test('of root in a folder of the service is refused: the service could have put it there', async () => {
       const path = pidFile(ofRoot);
       chownSync(join(path, '..'), SERVICE, SERVICE);
-      expect(said(path)).toMatch(/^PID_FILE_REFUSED: .*f\d+ belongs to user 65534/);
+      expect(await said(path)).toMatch(/^PID_FILE_REFUSED: .*f\d+ belongs to user 65534/);
     });
 
-    test('of root that a link of the service leads to is refused', () => {
+    test('of root that a link of the service leads to is refused', async () => {
       const original = pidFile(ofRoot);
       const theirs = join(pidFile(ofService, SERVICE), '..');
       symlinkSync(join(original, '..'), join(theirs, 'run'));
       lchownSync(join(theirs, 'run'), SERVICE, SERVICE);
-      expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 65534/);
+      expect(await said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 65534/);
     });
 
-    test('of the service that a link of a third user leads to is refused', () => {
+    test('of the service that a link of a third user leads to is refused', async () => {
       const original = pidFile(ofService, SERVICE);
       const theirs = join(pidFile(ofThird, THIRD), '..');
       symlinkSync(join(original, '..'), join(theirs, 'run'));
       lchownSync(join(theirs, 'run'), THIRD, THIRD);
-      expect(said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 1234/);
+      expect(await said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 1234/);
     });
 
-    test('that is replaced before its path is checked is refused', () => {
+    test('that is replaced before its path is checked is refused', async () => {
       const path = pidFile(ofRoot);
       const other = pidFile(ofRoot);
       const swapping: typeof diskFiles = {
@@ -131,7 +132,9 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
           return diskFiles.facts(at);
         },
       };
-      expect(() => processIn(swapping, path, me)).toThrow(/was replaced while handover read it/);
+      await expect(processIn(nearFiles(swapping), path, me)).rejects.toThrow(
+        /was replaced while handover read it/,
+      );
     });
 
     test('with a relative path is read and checked in the home', async () => {
@@ -148,7 +151,13 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         objects: [],
         authorities: [],
       };
-      const hookTools = { files: diskFiles, cwd: home.path, uid: me, groups: new ProcessGroups() };
+      const hookTools = {
+        files: diskFiles,
+        far: nearFiles(),
+        cwd: home.path,
+        uid: me,
+        groups: new ProcessGroups(),
+      };
       expect(await tellBy(hookTools, hook, {}, new AbortController().signal)).toEqual({
         result: 'no_process',
         message: expect.stringContaining(
@@ -157,16 +166,16 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       });
     });
 
-    test('of root that the service can write, or that has a second hard link or is a link, is refused', () => {
-      expect(said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
-      expect(said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+    test('of root that the service can write, or that has a second hard link or is a link, is refused', async () => {
+      expect(await said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
+      expect(await said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       const original = pidFile(ofRoot);
       const second = join(original, '../second');
       linkSync(original, second);
-      expect(said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second hard link/);
+      expect(await said(second)).toMatch(/^PID_FILE_REFUSED: .* has a second hard link/);
       const link = join(original, '../link');
       symlinkSync(pidFile(ofRoot), link);
-      expect(said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
+      expect(await said(link)).toMatch(/^PID_FILE_REFUSED: .* is a link/);
     });
 
     const kernelThread = readdirSync('/proc').find((name) => {
@@ -178,8 +187,8 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         return false;
       }
     });
-    test.skipIf(kernelThread === undefined)('cannot name a kernel thread (needs one in /proc)', () => {
-      expect(said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* a kernel thread/);
+    test.skipIf(kernelThread === undefined)('cannot name a kernel thread (needs one in /proc)', async () => {
+      expect(await said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* a kernel thread/);
     });
   },
 );
@@ -194,10 +203,10 @@ test.each([
   ['99999999999', 'holds no pid'],
   ['', 'holds no pid'],
   ['4194305', 'is not running'],
-])('a pid file with %j signals no process', (text, why) => {
-  expect(said(pidFile(text))).toMatch(new RegExp(`^PID_FILE_REFUSED: no signal was sent: .*${why}`));
+])('a pid file with %j signals no process', async (text, why) => {
+  expect(await said(pidFile(text))).toMatch(new RegExp(`^PID_FILE_REFUSED: no signal was sent: .*${why}`));
 });
 
-test('a missing pid file is named', () => {
-  expect(said(join(scratch, 'none'))).toMatch(/^PID_FILE_REFUSED: .*none does not exist/);
+test('a missing pid file is named', async () => {
+  expect(await said(join(scratch, 'none'))).toMatch(/^PID_FILE_REFUSED: .*none does not exist/);
 });

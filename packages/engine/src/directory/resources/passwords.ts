@@ -2,8 +2,9 @@ import { resolve } from 'node:path';
 import { Password } from '@handover/core';
 import { EngineError } from '../../error.ts';
 import type { PasswordReader } from '../../look/outputs.ts';
-import { readBounded } from '../../look/read-bounded.ts';
-import { type FileReader, homeFileError } from '../disk/files.ts';
+import type { FarFiles } from '../disk/far-files.ts';
+import { homeFileError } from '../disk/files.ts';
+import { pathSeen } from '../disk/seen-path.ts';
 import { type OwnUser, quoted, trustedPath } from '../disk/trusted-path.ts';
 
 const MOST_BYTES = 4_096;
@@ -11,12 +12,12 @@ const READABLE_BY_OTHERS = 0o004;
 
 /** Passwords in files of this machine, which only root and the user we run as can change. */
 export class FilePasswords implements PasswordReader {
-  readonly #files: Pick<FileReader, 'facts' | 'target'>;
+  readonly #far: FarFiles;
   readonly #base: string;
   readonly #uid: OwnUser;
 
-  constructor(files: Pick<FileReader, 'facts' | 'target'>, base: string, uid: OwnUser) {
-    this.#files = files;
+  constructor(far: FarFiles, base: string, uid: OwnUser) {
+    this.#far = far;
     this.#base = base;
     this.#uid = uid;
   }
@@ -28,8 +29,10 @@ export class FilePasswords implements PasswordReader {
         'passwordFrom.secret works in Kubernetes; give passwordFrom.file in a directory',
       );
     const asked = resolve(this.#base, file);
-    const path = trustedPath(this.#files, asked, this.#uid);
-    const facts = this.#files.facts(path);
+    const share = `password ${asked}`;
+    const way = pathSeen(await this.#far.look({ path: asked }, share));
+    const path = trustedPath(way, asked, this.#uid);
+    const facts = way.facts(path);
     if (facts === undefined)
       throw new EngineError(
         'PASSWORD_MISSING',
@@ -43,7 +46,8 @@ export class FilePasswords implements PasswordReader {
         { path: asked },
       );
     try {
-      return Password.parse(readBounded(path, { most: MOST_BYTES }).bytes, asked);
+      const { opened } = await this.#far.look({ path, most: MOST_BYTES }, share);
+      return Password.parse(opened?.bytes ?? new Uint8Array(), asked);
     } catch (error) {
       throw homeFileError(error, 'read', asked);
     }

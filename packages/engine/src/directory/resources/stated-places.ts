@@ -1,4 +1,3 @@
-import { lstatSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { HandoverError, MAX_STATUS_BYTES } from '@handover/material';
 import { EngineError } from '../../error.ts';
@@ -6,10 +5,10 @@ import type { StatusAddress } from '../../evidence/status-document.ts';
 import type { DeclaredConsumer, Locator } from '../../evidence/whereabouts.ts';
 import { authorityRef, idOf } from '../../look/catalogue.ts';
 import type { Responsibilities } from '../../look/responsibilities.ts';
-import { inWords } from '../../look/system-errors.ts';
 import { accountNumber } from '../disk/accounts.ts';
+import type { FarFiles } from '../disk/far-files.ts';
 import type { FileReader } from '../disk/files.ts';
-import { checkedPlace, openPlaced } from '../disk/placed-file.ts';
+import { type Accepts, checkedPlace, openPlaced } from '../disk/placed-file.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
 
 const SHARED = 0o022;
@@ -36,22 +35,12 @@ const usersOf = (
     });
 };
 
-/** Tells one socket from another. One that is not there yet may be of another user when it is asked. */
-const socketAt = (path: string, refuse: (why: string) => HandoverError): string => {
-  try {
-    const { dev, ino } = lstatSync(path);
-    return `${dev} ${ino}`;
-  } catch (error) {
-    throw refuse(`cannot be read: ${inWords(error)}`);
-  }
-};
-
 /**
  * Where the resources of a directory say that consumers are asked. What a file or a socket says is believed only if its program put it
  * there: where every user can create files, as in /tmp, it must belong to a user whom we know; elsewhere the owner of the folder vouches for it.
  */
 export const statedPlaces =
-  (files: FileReader, home: string, uid: OwnUser): Locator =>
+  (files: FileReader, far: FarFiles, home: string, uid: OwnUser): Locator =>
   (responsibilities) =>
   async (consumer) => {
     const { status, probe } = consumer;
@@ -65,9 +54,9 @@ export const statedPlaces =
         path,
         retry: 'later',
       });
-    const accepts = (owner: number, at: string): boolean => {
+    const accepts: Accepts = (owner, at, way) => {
       const folder = dirname(at);
-      if (((files.facts(folder)?.mode ?? SHARED) & SHARED) === 0) return true;
+      if (((way.facts(folder)?.mode ?? SHARED) & SHARED) === 0) return true;
       if (usersOf(files, responsibilities, consumer).includes(owner)) return true;
       throw new EngineError(
         'HOME_FOREIGN_OWNER',
@@ -75,23 +64,19 @@ export const statedPlaces =
         { path: at },
       );
     };
+    const placed = { far, share: responsibilities.id, path, uid, refuse };
+    const read = async (): Promise<Uint8Array> => {
+      const asked = { ...placed, field: 'status.file', most: MAX_STATUS_BYTES, accepts: () => accepts };
+      return (await openPlaced(asked)).bytes;
+    };
+    // One that is not there yet may be of another user when it is asked.
     const place: StatusAddress =
-      file === undefined
-        ? { socket: path, check: () => socketAt(checkedPlace({ files, path, uid, refuse }, accepts), refuse) }
+      file !== undefined
+        ? { file: { path, read } }
         : {
-            file: {
-              path,
-              read: () =>
-                openPlaced({
-                  files,
-                  path,
-                  field: 'status.file',
-                  most: MAX_STATUS_BYTES,
-                  uid,
-                  accepts,
-                  refuse,
-                }).bytes,
-            },
+            socket: path,
+            check: () => checkedPlace(placed, accepts),
+            ask: () => far.document(path, responsibilities.id),
           };
     return { endpoints: [{ status: place, probe }] };
   };

@@ -1,0 +1,34 @@
+import type { HandoverError } from '@handover/material';
+import { EngineError } from '../../error.ts';
+import { askSocket } from '../../evidence/fetch-text.ts';
+import { diskFiles } from './files.ts';
+import { lookAt, type PathAsk, type SeenPath } from './seen-path.ts';
+import type { PathReader } from './trusted-path.ts';
+
+/**
+ * Files and sockets that other users can put anywhere, also on a file system that does not answer. `share`: on whose account;
+ * one that does not answer delays others of its share alone.
+ */
+export interface FarFiles {
+  /** Fails with `FILE_NO_ANSWER` after 2 s. System errors come as they are. */
+  look(ask: PathAsk, share: string): Promise<SeenPath>;
+  /** The status document behind a socket. */
+  document(socket: string, share: string): Promise<string>;
+  /** Asks nothing any more, and gives up what it waits for. */
+  stop(): void;
+}
+
+export const ANSWER_MS = 2_000;
+export const NO_ANSWER = `did not answer within ${ANSWER_MS / 1_000} s`;
+export const noAnswer = (path: string): HandoverError =>
+  new EngineError('FILE_NO_ANSWER', `${path} ${NO_ANSWER}; is its file system there?`, {
+    path,
+    retry: 'later',
+  });
+
+/** In this process, which a file system that does not answer would block: for tests, which run from source. */
+export const nearFiles = (files: PathReader = diskFiles): FarFiles => ({
+  look: async (ask) => lookAt(files, ask),
+  document: (socket) => askSocket(socket),
+  stop: () => {},
+});

@@ -1,0 +1,23 @@
+// A process that reads files which may block it. It is started by far-readers.ts, and ended when one does.
+import { askSocket } from '../../evidence/fetch-text.ts';
+import { diskFiles } from './files.ts';
+import { type Answer, type Asked, inParts } from './reader-messages.ts';
+import { lookAt } from './seen-path.ts';
+
+const answerTo = async ({ look, document }: Asked): Promise<Answer> => {
+  try {
+    if (look !== undefined) {
+      const { trouble, ...seen } = lookAt(diskFiles, look);
+      return { seen, ...(trouble === undefined ? {} : { trouble: inParts(trouble) }) };
+    }
+    return { document: await askSocket(document) };
+  } catch (error) {
+    return { failed: inParts(error) };
+  }
+};
+
+process.on('message', async (asked: Asked) => process.send?.(await answerTo(asked)));
+// It ends with the process that asks: a signal to all of a terminal or of a service is for that one.
+process.on('disconnect', () => process.exit());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+process.send?.('ready');

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { Directories, loaded } from '../../test/directories.ts';
+import { dealKey } from '../../test/world.ts';
+import { converge, DirectoryHome, observe } from '../index.ts';
+import { LOOK_LASTS, within } from '../look/deadlines.ts';
+import { type FarFiles, nearFiles } from './disk/far-files.ts';
+
+const directories = new Directories();
+afterAll(() => directories.end());
+
+const never = new Promise<never>(() => {});
+const LASTS_MS = LOOK_LASTS.passwordsMs + LOOK_LASTS.consumersMs;
+
+const authority = (name: string, consumers = '', leaf = ''): string => `
+apiVersion: handover.dev/v1alpha1
+kind: Authority
+metadata: {name: ${name}}
+spec: {lifetime: 1y, consumers: [${consumers}]}
+---
+apiVersion: handover.dev/v1alpha1
+kind: Leaf
+metadata: {name: ${name}}
+spec: {authority: ${name}, dnsNames: [${name}.local]${leaf}}
+`;
+
+test('a look ends when its files do not: what was not read is no evidence, and another authority does not wait', async () => {
+  const path = directories.make([authority('hung'), authority('good')].join('---'));
+  for (const id of ['default/hung', 'default/good']) await converge(loaded(directories.home(path)), id);
+  const consumer = '{name: app, verifies: true, status: {file: status.json}}';
+  const output = ', outputs: [{name: a.jks, format: jks, passwordFrom: {file: password}}]';
+  const both = [authority('hung', consumer, output), authority('good', consumer)];
+  writeFileSync(join(path, 'mesh.yaml'), both.join('---'), { mode: 0o644 });
+  const near = nearFiles();
+  const far: FarFiles = {
+    ...near,
+    look: (ask, share) => (share === 'default/good' ? near.look(ask, share) : never),
+  };
+  const home = new DirectoryHome(path, {
+    clock: { now: () => directories.now, steadySince: () => undefined },
+    keys: dealKey,
+    far,
+  });
+  home.load();
+  const began = performance.now();
+  let isOver = false;
+  const hung = home
+    .fresh()
+    .then((look) => observe(look, 'default/hung'))
+    .finally(() => {
+      isOver = true;
+    });
+  const good = await observe(await home.fresh(), 'default/good');
+  expect(isOver).toBe(false);
+  expect(good.seen.consumers[0]?.instances[0]?.unread?.trust).toMatch(/status\.json does not exist/);
+  const { seen, outputs } = await hung;
+  const took = performance.now() - began;
+  expect(took).toBeGreaterThanOrEqual(LASTS_MS - 100);
+  expect(took).toBeLessThan(LASTS_MS + 10_000);
+  expect(seen.consumers[0]?.instances).toMatchObject([
+    {
+      uid: 'app',
+      proofs: [],
+      unread: { trust: 'it did not answer within 25 s; the next look asks it', leaf: expect.any(String) },
+    },
+  ]);
+  expect(outputs.get('default/secrets/hung')).toEqual({
+    missing: 'output a.jks: its password was not read within 10 s; the next look reads it',
+  });
+}, 120_000);
+
+test('what ends in time counts, also as a failure', async () => {
+  expect(await within(60_000, Promise.resolve('in time'), () => 'late')).toBe('in time');
+  await expect(within(60_000, Promise.reject(new Error('broken')), () => 'late')).rejects.toThrow('broken');
+  expect(await within(1, never, () => 'late')).toBe('late');
+});

@@ -1,0 +1,48 @@
+import { request as httpRequest, type RequestOptions } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { MAX_STATUS_BYTES, STATUS_PATH } from '@handover/material';
+
+const MAX_HEADER_BYTES = 8 * 1024;
+export const TIMEOUT_MS = 2_000;
+
+/** An answer to GET, within two seconds and 64 KiB. */
+export const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const ask = (secure ? httpsRequest : httpRequest)(
+      // The signal also ends an answer that comes byte by byte, or never.
+      {
+        ...options,
+        agent: false,
+        maxHeaderSize: MAX_HEADER_BYTES,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      },
+      (response) => {
+        // A redirect is not followed: another server would answer.
+        if (response.statusCode !== 200) {
+          ask.destroy(new Error(`the answer is HTTP ${response.statusCode}`));
+          return;
+        }
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > MAX_STATUS_BYTES) ask.destroy(new Error('the document is over 64 KiB'));
+          else chunks.push(chunk);
+        });
+        response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+        response.on('error', reject);
+        response.on('aborted', () => reject(new Error('the answer broke off')));
+      },
+    );
+    ask.on('error', reject);
+    ask.on('upgrade', (_, socket) => {
+      socket.destroy();
+      reject(new Error('the answer is HTTP 101'));
+    });
+    // Without an answer, an error or an end Node would leave the question open for good.
+    ask.on('close', () => reject(new Error('the connection ended without an answer'))).end();
+  });
+
+/** The status document behind a socket. Its path is looked up by this process. */
+export const askSocket = (socketPath: string): Promise<string> =>
+  fetchText({ socketPath, path: STATUS_PATH }, false);
