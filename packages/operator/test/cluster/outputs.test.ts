@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configMaps, type KubeObject, secrets } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { provide } from '../../../cli/test/examples/programs.ts';
 import { beyondRights, condition, resource, type Stage, setStage, until } from './stage.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'handover-outputs-'));
@@ -92,7 +91,6 @@ test('a Leaf waits for its password, and gets a keystore that openssl opens; ano
 });
 
 test('keytool opens the JKS keystore in a Secret, and openssl its DER and PKCS#1 files: one certificate, one key', async () => {
-  provide(['default-jdk-headless']);
   await setPassword('of the keystore');
   const outputs = [
     { name: 'rsa.jks', format: 'jks', alias: 'server', passwordFrom: { secret: { name: 'store' } } },
