@@ -9,6 +9,9 @@ const MEMBER = new RegExp(
   'gm',
 );
 
+/** Only such an example is run. */
+const EXAMPLE = /@example\n```ts\n([\s\S]*?)\n```/;
+
 const textOf = (comment = '') => comment.replace(/^\s*\* ?/gm, '').trim();
 
 const namesIn = (list) =>
@@ -70,19 +73,16 @@ export const surfaceOf = (root, path) => {
   return [...listed, ...declared.map(([, name]) => name)].map((name) => declarationOf(root, path, name));
 };
 
-/** Names without a sentence; functions, methods, and classes without methods, without an example. */
+/** Names without a sentence; names, and methods of classes, without an example. */
 export const problemsIn = (surface) =>
-  surface.flatMap(({ name, path, kind, doc, members }) => {
-    const runs = kind === 'function' || kind === 'const' || kind === 'class';
+  surface.flatMap(({ name, path, doc, members }) => {
     const parts = [
-      { name, doc, needsExample: runs && !members.some(({ isMethod }) => isMethod) },
+      { name, doc, needsExample: true },
       ...members.map((one) => ({ ...one, name: `${name}.${one.name}`, needsExample: one.isMethod })),
     ];
     return parts.flatMap((part) => {
       if (part.doc === '') return [`${path}: ${part.name} has no TSDoc`];
-      return part.needsExample && !part.doc.includes('@example')
-        ? [`${path}: ${part.name} has no @example`]
-        : [];
+      return part.needsExample && !EXAMPLE.test(part.doc) ? [`${path}: ${part.name} has no @example`] : [];
     });
   });
 
@@ -94,7 +94,7 @@ export const examplesIn = (surface) => {
       { name, doc },
       ...members.map((one) => ({ name: `${name}.${one.name}`, doc: one.doc })),
     ]) {
-      for (const [, code] of part.doc.matchAll(/@example\n```ts\n([\s\S]*?)\n```/g)) {
+      for (const [, code] of part.doc.matchAll(new RegExp(EXAMPLE, 'g'))) {
         if (!found.has(code)) found.set(code, part.name);
       }
     }

@@ -36,7 +36,7 @@ test("README's line of a Dockerfile makes an unchanged server take the new certi
       HANDOVER_CERT: '/files/tls.crt',
       HANDOVER_KEY: '/files/tls.key',
     },
-    mount: [files.folder, '/files'],
+    mounts: [[files.folder, '/files']],
   });
   /** What a new connection gets: it trusts one CA and shows a certificate of another or the same. */
   const request = (trusted: number, shown: number): Promise<string> =>

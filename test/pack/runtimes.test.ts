@@ -22,12 +22,22 @@ const REFUSED = expect.stringMatching(/^refused UNABLE_TO_VERIFY_LEAF_SIGNATURE$
 const CLIENTS = (outcome: unknown) => ({ httpsAgent: outcome, tlsOptions: outcome, secureContext: outcome });
 const UNSUPPORTED = 'RUNTIME_UNSUPPORTED';
 
+/** Token, TLS profile, and what each place of a status shows, before and after the swap. */
+const HELD = [
+  { token: 'first', profile: 'TLSv1.2' },
+  { token: 'second', profile: 'TLSv1.3' },
+].map((one, index) => {
+  const loads = ['trust', 'identity', 'token', 'tls-profile'].map((kind) => `${kind} ${index + 1}`);
+  return { ...one, port: loads, socket: loads, file: loads };
+});
+
 test('on Deno all but fetch follows the files', async () => {
   const all = (outcome: unknown) => ({ ...CLIENTS(outcome), fetch: UNSUPPORTED, dispatcher: outcome });
   expect(await under('deno', 'run', '-A')).toEqual({
     before: { 0: all('taken'), 1: all(REFUSED) },
     after: { 0: all(REFUSED), 1: all('taken') },
     serve: 'shows 0, then 1',
+    held: HELD,
   });
 });
 
@@ -37,6 +47,7 @@ test('on Bun clients of node:https and node:tls follow the files, and the rest s
     before: { 0: all('taken'), 1: all(REFUSED) },
     after: { 0: all(REFUSED), 1: all('taken') },
     serve: UNSUPPORTED,
+    held: HELD,
   });
 });
 

@@ -21,7 +21,18 @@ export const CONTEXT_OPTIONS = [
   'ticketKeys',
 ] as const satisfies readonly (keyof SecureContextOptions)[];
 
-/** TLS options that the caller may choose. Certificates and keys come from the files. */
+/**
+ * TLS options that the caller may choose. Certificates and keys come from the files.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:https';
+ * import type { ContextOptions } from '@handover/runtime';
+ *
+ * const options: ContextOptions = { minVersion: 'TLSv1.3' };
+ * identity.serve(createServer((_, response) => response.end('hello')), options).listen(8443);
+ * ```
+ */
 export type ContextOptions = Pick<SecureContextOptions, (typeof CONTEXT_OPTIONS)[number]>;
 
 /** Picks the context options; undefined when there are none, so that the shared context can be used. */

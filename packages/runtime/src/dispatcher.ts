@@ -10,7 +10,17 @@ import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 import { refuseOn } from './only-node.ts';
 
-/** Options of undici's agent. `connect` takes TLS options, but no function and no certificates. */
+/**
+ * Options of undici's agent. `connect` takes TLS options, but no function and no certificates.
+ *
+ * @example
+ * ```ts
+ * import type { HotDispatcherOptions } from '@handover/runtime';
+ *
+ * const options: HotDispatcherOptions = { connections: 10, connect: { timeout: 5_000 } };
+ * const dispatcher = trust.dispatcher(options);
+ * ```
+ */
 export type HotDispatcherOptions = Omit<Agent.Options, 'connect' | 'factory'> & {
   readonly connect?: ContextOptions & {
     /** Milliseconds. Default 10,000. */

@@ -1,7 +1,17 @@
 import { hour, minute, second } from '@handover/material';
 import { RuntimeError } from './error.ts';
 
-/** Milliseconds, or a text such as `'30s'`. */
+/**
+ * Milliseconds, or a text such as `'30s'`.
+ *
+ * @example
+ * ```ts
+ * import { openTrust, type Wait } from '@handover/runtime';
+ *
+ * const waitFor: Wait = '30s';
+ * const trust = await openTrust('/etc/mesh/ca.crt', { waitFor });
+ * ```
+ */
 export type Wait = number | `${number}ms` | `${number}s` | `${number}m` | `${number}h`;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: second, m: minute, h: hour };

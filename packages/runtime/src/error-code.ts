@@ -26,5 +26,17 @@ export type RuntimeErrorCode =
   | 'TOKEN_MALFORMED'
   | 'URL_REFUSED';
 
-/** Every code of an error of this package. */
+/**
+ * Every code of an error of this package.
+ *
+ * @example
+ * ```ts
+ * import { type ErrorCode, HandoverError, openTrust } from '@handover/runtime';
+ *
+ * const isMissing = (code: ErrorCode) => code === 'FILE_MISSING';
+ * await openTrust('/etc/mesh/none.crt').catch((error: HandoverError<ErrorCode>) => {
+ *   console.log(isMissing(error.code)); // true
+ * });
+ * ```
+ */
 export type ErrorCode = RuntimeErrorCode | MaterialErrorCode;

@@ -8,7 +8,17 @@ export interface Material {
   readonly hash: string;
 }
 
-/** Events of what follows its files, by name. */
+/**
+ * Events of what follows its files, by name.
+ *
+ * @example
+ * ```ts
+ * import type { FollowerEvents } from '@handover/runtime';
+ *
+ * const bad = ['kept', 'expiring', 'expired'] as const satisfies readonly (keyof FollowerEvents)[];
+ * for (const name of bad) identity.on(name, ({ path }) => console.error(`${path}: ${name}`));
+ * ```
+ */
 export interface FollowerEvents {
   /** New material is in use. */
   reloaded: ReloadedEvent;

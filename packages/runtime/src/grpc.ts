@@ -141,7 +141,19 @@ export function credentials(trust: Trust | Identity, identity?: Identity): Chann
   return new HotChannelCredentials(identity === undefined ? source : combine(source, identity[SOURCE]));
 }
 
-/** Options of {@link serverCredentials}. */
+/**
+ * Options of {@link serverCredentials}.
+ *
+ * @example
+ * ```ts
+ * import { Server } from '@grpc/grpc-js';
+ * import { type ServerCredentialsOptions, serverCredentials } from '@handover/runtime/grpc';
+ *
+ * const options: ServerCredentialsOptions = { profile, requireClientCertificate: false };
+ * const server = new Server();
+ * server.bindAsync('0.0.0.0:8443', serverCredentials(identity, options), (error) => console.log(error ?? 'bound')); // bound
+ * ```
+ */
 export interface ServerCredentialsOptions {
   /** Versions, ciphers and groups follow this profile. */
   readonly profile?: TlsProfile | undefined;

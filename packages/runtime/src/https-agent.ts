@@ -16,6 +16,16 @@ import { setImmediate } from './timers.ts';
  * Options of the agent of `node:https`. Certificates, keys and verification come from the files; `NODE_TLS_REJECT_UNAUTHORIZED`
  * changes nothing. TLS sessions are the agent's own and end with the material they were made with; a request's `session` is
  * not used.
+ *
+ * @example
+ * ```ts
+ * import { get } from 'node:https';
+ * import type { HotAgentOptions } from '@handover/runtime';
+ *
+ * const options: HotAgentOptions = { maxSockets: 10 };
+ * const agent = trust.httpsAgent(options);
+ * get('https://billing.mesh.svc/', { agent }, (response) => console.log(response.statusCode)); // 200
+ * ```
  */
 export type HotAgentOptions = Omit<
   AgentOptions,

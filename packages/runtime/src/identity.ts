@@ -12,7 +12,18 @@ import { leafStatus, type SourceStatus } from './status.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 
-/** Paths of PEM files. Files of one Kubernetes volume are always read from the same version of that volume. */
+/**
+ * Paths of PEM files. Files of one Kubernetes volume are always read from the same version of that volume.
+ *
+ * @example
+ * ```ts
+ * import { type IdentityFiles, openIdentity } from '@handover/runtime';
+ *
+ * const files: IdentityFiles = { cert: '/etc/mesh/tls.crt', key: '/etc/mesh/tls.key' };
+ * const { pem } = await openIdentity(files);
+ * console.log(pem.split('\n', 1)[0]); // -----BEGIN CERTIFICATE-----
+ * ```
+ */
 export interface IdentityFiles {
   /** The leaf certificate first, then the rest of its chain. */
   readonly cert: string;
@@ -22,7 +33,19 @@ export interface IdentityFiles {
   readonly ca?: string | undefined;
 }
 
-/** A certificate, its key and an optional CA bundle that follow their files. */
+/**
+ * A certificate, its key and an optional CA bundle that follow their files.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:https';
+ * import type { Identity } from '@handover/runtime';
+ *
+ * const start = (own: Identity) =>
+ *   own.serve(createServer((_, response) => response.end('hello'))).listen(8443);
+ * start(identity);
+ * ```
+ */
 export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   /** Fingerprints of the certificate chain in use, then the hash of the CA bundle. */
   get hash(): string {

@@ -10,7 +10,18 @@ import { openTrust, type Trust } from './trust.ts';
 /** The kubelet mounts a service account here. */
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** How {@link inCluster} finds the service account. */
+/**
+ * How {@link inCluster} finds the service account.
+ *
+ * @example
+ * ```ts
+ * import { type InClusterOptions, inCluster } from '@handover/runtime/kubernetes';
+ *
+ * const options: InClusterOptions = { directory: '/etc/mesh', waitFor: '30s' };
+ * const { namespace } = await inCluster(options);
+ * console.log(namespace); // shop
+ * ```
+ */
 export interface InClusterOptions extends FollowOptions {
   /** Directory with `ca.crt`, `token` and `namespace`. Default: the kubelet's mount of the service account. */
   readonly directory?: string | undefined;
@@ -18,7 +29,18 @@ export interface InClusterOptions extends FollowOptions {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-/** The API server of a pod. */
+/**
+ * The API server of a pod.
+ *
+ * @example
+ * ```ts
+ * import { type InCluster, inCluster } from '@handover/runtime/kubernetes';
+ *
+ * const pods = async ({ fetch, namespace }: InCluster) => fetch(`/api/v1/namespaces/${namespace}/pods`);
+ * const response = await pods(await inCluster());
+ * console.log(response.ok); // true
+ * ```
+ */
 export interface InCluster {
   /** URL of the API server. */
   readonly server: string;

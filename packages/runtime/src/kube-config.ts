@@ -9,7 +9,20 @@ import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import { openToken, type Token } from './token.ts';
 import { openTrust, readBundle } from './trust.ts';
 
-/** How {@link hotKubeConfig} follows the files of a kubeconfig. */
+/**
+ * How {@link hotKubeConfig} follows the files of a kubeconfig.
+ *
+ * @example
+ * ```ts
+ * import { KubeConfig } from '@kubernetes/client-node';
+ * import { type HotKubeConfigOptions, hotKubeConfig } from '@handover/runtime/kubernetes';
+ *
+ * const options: HotKubeConfigOptions = { waitFor: '30s' };
+ * const kc = new KubeConfig();
+ * kc.loadFromFile('/etc/mesh/kubeconfig');
+ * await hotKubeConfig(kc, options);
+ * ```
+ */
 export type HotKubeConfigOptions = FollowOptions;
 
 interface Cluster {
@@ -31,7 +44,20 @@ interface User {
   readonly authProvider?: { readonly config?: { readonly tokenFile?: string } };
 }
 
-/** The part of a KubeConfig that {@link hotKubeConfig} uses; the same in `@kubernetes/client-node` 1.x and 2.x. */
+/**
+ * The part of a KubeConfig that {@link hotKubeConfig} uses; the same in `@kubernetes/client-node` 1.x and 2.x.
+ *
+ * @example
+ * ```ts
+ * import { KubeConfig } from '@kubernetes/client-node';
+ * import type { KubeConfigLike } from '@handover/runtime/kubernetes';
+ *
+ * const clusterOf = (config: KubeConfigLike) => config.getCurrentCluster()?.name;
+ * const kc = new KubeConfig();
+ * kc.loadFromFile('/etc/mesh/kubeconfig');
+ * console.log(clusterOf(kc)); // x
+ * ```
+ */
 export interface KubeConfigLike {
   /** Cluster of the current context. */
   getCurrentCluster(): Cluster | null;

@@ -3,7 +3,19 @@ import { mustKnowOptions } from './arguments.ts';
 import { millisecondsOf, type Wait } from './duration.ts';
 import { RuntimeError } from './error.ts';
 
-/** How a file is followed. All durations in milliseconds. */
+/**
+ * How a file is followed. All durations in milliseconds.
+ *
+ * @example
+ * ```ts
+ * import { type FollowOptions, openTrust } from '@handover/runtime';
+ *
+ * const stop = new AbortController();
+ * const options: FollowOptions = { signal: stop.signal, waitFor: '30s', pollMs: 10_000 };
+ * const trust = await openTrust('/etc/mesh/ca.crt', options);
+ * stop.abort();
+ * ```
+ */
 export interface FollowOptions {
   /** Ends following: watches, timers and idle connections close; the last good material stays usable. */
   readonly signal?: AbortSignal | undefined;

@@ -2,7 +2,18 @@ import { HandoverError, type Instant } from '@handover/material';
 import { RuntimeError } from './error.ts';
 import type { ErrorCode } from './error-code.ts';
 
-/** How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use. */
+/**
+ * How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use.
+ *
+ * @example
+ * ```ts
+ * import type { Reason } from '@handover/runtime';
+ *
+ * const good: readonly Reason[] = ['updated', 'unchanged'];
+ * const { reason } = await trust.reload();
+ * console.log(good.includes(reason)); // true
+ * ```
+ */
 export type Reason =
   | 'updated'
   | 'unchanged'
@@ -16,14 +27,37 @@ export type Reason =
   /** The files may be good: the code that reads them has a fault. */
   | 'program_error';
 
-/** Result of a reload: a reason, with an error when the new files could not be used. */
+/**
+ * Result of a reload: a reason, with an error when the new files could not be used.
+ *
+ * @example
+ * ```ts
+ * import type { Outcome } from '@handover/runtime';
+ *
+ * const outcome: Outcome = await trust.reload();
+ * console.log('error' in outcome ? outcome.error.message : outcome.reason); // unchanged
+ * ```
+ */
 export type Outcome =
   | { readonly reason: 'updated' | 'unchanged' }
   | { readonly reason: Exclude<Reason, 'updated' | 'unchanged'>; readonly error: HandoverError<ErrorCode> };
 
 export type Failure = Extract<Outcome, { error: HandoverError }>;
 
-/** New material is in use. */
+/**
+ * New material is in use.
+ *
+ * @example
+ * ```ts
+ * import type { ReloadedEvent } from '@handover/runtime';
+ * import { openTestMesh } from '@handover/runtime/testing';
+ *
+ * const mesh = await openTestMesh();
+ * mesh.trust.once('reloaded', ({ loads }: ReloadedEvent) => console.log(loads)); // 2
+ * await mesh.rotate();
+ * mesh.close();
+ * ```
+ */
 export interface ReloadedEvent {
   /** Hash of the new material. */
   readonly hash: string;
@@ -35,7 +69,20 @@ export interface ReloadedEvent {
   readonly at: Instant;
 }
 
-/** New files could not be used; the last good material stays in use. */
+/**
+ * New files could not be used; the last good material stays in use.
+ *
+ * @example
+ * ```ts
+ * import type { KeptEvent } from '@handover/runtime';
+ * import { openTestMesh } from '@handover/runtime/testing';
+ *
+ * const mesh = await openTestMesh();
+ * mesh.trust.once('kept', ({ reason }: KeptEvent) => console.log(reason)); // empty
+ * await mesh.spoil();
+ * mesh.close();
+ * ```
+ */
 export interface KeptEvent {
   /** Kind of failure. */
   readonly reason: Failure['reason'];
@@ -47,10 +94,30 @@ export interface KeptEvent {
   readonly at: Instant;
 }
 
-/** A token was replaced. Nothing in it helps to guess the token. */
+/**
+ * A token was replaced. Nothing in it helps to guess the token.
+ *
+ * @example
+ * ```ts
+ * import type { TokenReloadedEvent } from '@handover/runtime';
+ *
+ * token.on('reloaded', ({ loads }: TokenReloadedEvent) => console.error(`token ${loads} is in use`));
+ * ```
+ */
 export type TokenReloadedEvent = Omit<ReloadedEvent, 'hash' | 'previousHash'>;
 
-/** A leaf in use nears its end, or has passed it. */
+/**
+ * A leaf in use nears its end, or has passed it.
+ *
+ * @example
+ * ```ts
+ * import type { ExpiryEvent } from '@handover/runtime';
+ *
+ * const warn = ({ path, notAfter }: ExpiryEvent) =>
+ *   console.error(`${path} ends at ${new Date(notAfter).toISOString()}`);
+ * identity.on('expiring', warn).on('expired', warn);
+ * ```
+ */
 export interface ExpiryEvent {
   /** The file. */
   readonly path: string;
@@ -60,10 +127,31 @@ export interface ExpiryEvent {
   readonly at: Instant;
 }
 
-/** Why connections in use were ended: their CA was removed, or the caller gave `drainMs`. */
+/**
+ * Why connections in use were ended: their CA was removed, or the caller gave `drainMs`.
+ *
+ * @example
+ * ```ts
+ * import type { CutReason } from '@handover/runtime';
+ *
+ * const cuts: Record<CutReason, number> = { ca_removed: 0, drain_ms: 0 };
+ * trust.on('cut', ({ reason, connections }) => {
+ *   cuts[reason] += connections;
+ * });
+ * ```
+ */
 export type CutReason = 'ca_removed' | 'drain_ms';
 
-/** Connections in use were ended, `drainMs` after a change. */
+/**
+ * Connections in use were ended, `drainMs` after a change.
+ *
+ * @example
+ * ```ts
+ * import type { CutEvent } from '@handover/runtime';
+ *
+ * trust.on('cut', ({ connections, reason }: CutEvent) => console.error(`${connections} ended: ${reason}`));
+ * ```
+ */
 export interface CutEvent {
   /** How many connections. */
   readonly connections: number;

@@ -29,8 +29,8 @@ afterAll(() => scope.end());
 
 const contextWith = (options: object): SecureContext =>
   tls.createSecureContext(options as SecureContextOptions);
-const contextAfter = (...pems: readonly string[]): SecureContext => {
-  const context = tls.createSecureContext();
+const contextAfter = (options: SecureContextOptions, ...pems: readonly string[]): SecureContext => {
+  const context = tls.createSecureContext(options);
   for (const pem of pems) context.context.addCACert(pem);
   return context;
 };
@@ -46,8 +46,9 @@ test('under register the CAs of the file are replaced inside a list, and those o
     ['bytes of both in one', contextWith({ ca: Buffer.from(own.pem + text) }), { trustsOwn: true }],
     ['an empty text', contextWith({ ca: '' }), { trustsOwn: false }],
     ['false', contextWith({ ca: false }), { trustsOwn: false }],
-    ['an own CA added later', contextAfter(own.pem), { trustsOwn: true }],
-    ['the file and an own CA added later', contextAfter(text, own.pem), { trustsOwn: true }],
+    ['an own CA added later', contextAfter({}, own.pem), { trustsOwn: true }],
+    ['the file and an own CA added later', contextAfter({}, text, own.pem), { trustsOwn: true }],
+    ['an own CA and the file added later', contextAfter({ ca: own.pem }, text), { trustsOwn: true }],
     ['an own CA alone', contextWith({ ca: own.pem }), { trustsOwn: true }],
   ];
   const trusted = async () => {

@@ -2,7 +2,18 @@ import { existsSync } from 'node:fs';
 import * as tls from 'node:tls';
 import { RuntimeError } from './error.ts';
 
-/** Roots that a program can trust beside its own files: Node's own, or those of the operating system. */
+/**
+ * Roots that a program can trust beside its own files: Node's own, or those of the operating system.
+ *
+ * @example
+ * ```ts
+ * import { openTrust, type Roots } from '@handover/runtime';
+ *
+ * const roots: Roots = 'bundled';
+ * const trust = await openTrust(['/etc/mesh/ca.crt', roots]);
+ * console.log((trust.status().anchors?.length ?? 0) > 100); // true
+ * ```
+ */
 export type Roots = 'bundled' | 'system';
 
 /** Where Debian, Fedora, Alpine and macOS keep the roots in one file. */

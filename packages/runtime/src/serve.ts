@@ -7,7 +7,18 @@ import { followConnections, ServedConnections } from './serve-drain.ts';
 import { sessionIdContextFor, TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
 import type { TlsProfile } from './tls-profile.ts';
 
-/** TLS options of a server. Certificate and key come from the identity. */
+/**
+ * TLS options of a server. Certificate and key come from the identity.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from 'node:https';
+ * import type { ServeOptions } from '@handover/runtime';
+ *
+ * const options: ServeOptions = { profile, honorCipherOrder: true };
+ * identity.serve(createServer((_, response) => response.end('hello')), options).listen(8443);
+ * ```
+ */
 export interface ServeOptions extends ContextOptions {
   /** Versions, ciphers and groups follow this profile. */
   readonly profile?: TlsProfile | undefined;

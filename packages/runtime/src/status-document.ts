@@ -1,7 +1,20 @@
 import { instant, MAX_STATUS_BYTES } from '@handover/material';
 import { isoTime, type SourceStatus } from './status.ts';
 
-/** One process that a status document speaks for. */
+/**
+ * One process that a status document speaks for.
+ *
+ * @example
+ * ```ts
+ * import { type ProcessStatus, type StatusDocument, serveStatus } from '@handover/runtime';
+ *
+ * const isKnown = ({ silent }: ProcessStatus) => silent !== true;
+ * const { port } = await serveStatus({ port: 8081, sources: [trust] });
+ * const response = await fetch(`http://127.0.0.1:${port}/handover/status`);
+ * const { processes } = (await response.json()) as StatusDocument;
+ * console.log(processes.every(isKnown)); // true
+ * ```
+ */
 export interface ProcessStatus {
   /** Process id. */
   readonly pid: number;
@@ -12,7 +25,19 @@ export interface ProcessStatus {
   readonly silent?: true;
 }
 
-/** The material that this process, or every process of its group, has loaded. A rotation waits for it. */
+/**
+ * The material that this process, or every process of its group, has loaded. A rotation waits for it.
+ *
+ * @example
+ * ```ts
+ * import { readFileSync } from 'node:fs';
+ * import { type StatusDocument, serveStatus } from '@handover/runtime';
+ *
+ * await serveStatus({ file: '/etc/mesh/status.json', sources: [trust] });
+ * const { sources }: StatusDocument = JSON.parse(readFileSync('/etc/mesh/status.json', 'utf8'));
+ * console.log(sources[0]?.kind); // trust
+ * ```
+ */
 export interface StatusDocument {
   /** Readers refuse any other version. */
   readonly version: 1;

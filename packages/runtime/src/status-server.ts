@@ -8,7 +8,17 @@ import { Roll } from './status-roll.ts';
 import { seatOf } from './status-seats.ts';
 import { warn } from './warn.ts';
 
-/** Give exactly one of `port`, `socket` and `file`. */
+/**
+ * Give exactly one of `port`, `socket` and `file`.
+ *
+ * @example
+ * ```ts
+ * import { type StatusOptions, serveStatus } from '@handover/runtime';
+ *
+ * const options: StatusOptions = { socket: '/etc/mesh/status.sock', sources: [trust, identity] };
+ * await serveStatus(options);
+ * ```
+ */
 export interface StatusOptions {
   /** TCP port for plain HTTP, so that it still answers when the TLS of this process is broken. 0: any free port. */
   readonly port?: number | undefined;
@@ -29,7 +39,17 @@ export interface StatusOptions {
 /** Where a status is shown. */
 export type StatusPlace = Omit<StatusOptions, 'sources' | 'signal'>;
 
-/** A running status server. */
+/**
+ * A running status server.
+ *
+ * @example
+ * ```ts
+ * import { type StatusServer, serveStatus } from '@handover/runtime';
+ *
+ * const status: StatusServer = await serveStatus({ port: 8081, sources: [identity] });
+ * await status.close();
+ * ```
+ */
 export interface StatusServer {
   /** The TCP port. Undefined for a socket or a file. */
   readonly port: number | undefined;

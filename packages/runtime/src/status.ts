@@ -1,7 +1,17 @@
 import type { Certificate, Instant } from '@handover/material';
 import type { KeptEvent } from './outcome.ts';
 
-/** One followed source in the status document. Nothing in it is secret. */
+/**
+ * One followed source in the status document. Nothing in it is secret.
+ *
+ * @example
+ * ```ts
+ * import type { SourceStatus } from '@handover/runtime';
+ *
+ * const { kind, loads }: SourceStatus = trust.status();
+ * console.log(kind, loads); // trust 1
+ * ```
+ */
 export interface SourceStatus {
   /** What the files hold. */
   readonly kind: 'trust' | 'identity' | 'token' | 'tls-profile';
@@ -34,7 +44,17 @@ export interface SourceStatus {
   readonly ready?: boolean;
 }
 
-/** A leaf certificate in the status document. */
+/**
+ * A leaf certificate in the status document.
+ *
+ * @example
+ * ```ts
+ * import type { LeafStatus } from '@handover/runtime';
+ *
+ * const leaf: LeafStatus | undefined = identity.status().leaf;
+ * console.log(Date.parse(leaf?.notAfter ?? '') > Date.now()); // true
+ * ```
+ */
 export interface LeafStatus {
   /** Hex SHA-256 of the certificate. */
   readonly fingerprint: string;
@@ -44,7 +64,17 @@ export interface LeafStatus {
   readonly notAfter: string;
 }
 
-/** The last failed reload in the status document. */
+/**
+ * The last failed reload in the status document.
+ *
+ * @example
+ * ```ts
+ * import type { FailureStatus } from '@handover/runtime';
+ *
+ * const failure: FailureStatus | undefined = trust.status().lastFailure;
+ * console.log(failure?.code ?? 'the newest files are in use'); // the newest files are in use
+ * ```
+ */
 export interface FailureStatus {
   /** Kind of failure, as in a `kept` event. */
   readonly reason: string;
@@ -56,7 +86,17 @@ export interface FailureStatus {
   readonly at: string;
 }
 
-/** A source that {@link serveStatus} can show: trust, identity, token or TLS profile. */
+/**
+ * A source that {@link serveStatus} can show: trust, identity, token or TLS profile.
+ *
+ * @example
+ * ```ts
+ * import { type StatusSource, serveStatus } from '@handover/runtime';
+ *
+ * const sources: readonly StatusSource[] = [trust, identity, token];
+ * await serveStatus({ port: 8081, sources });
+ * ```
+ */
 export interface StatusSource {
   /** The material in use. */
   status(): SourceStatus;

@@ -5,7 +5,19 @@ import { resolveFollowOptions } from './options.ts';
 import { MockCa } from './testing/mock-ca.ts';
 import { Trust, type TrustMaterial, trustMaterial } from './trust.ts';
 
-/** A certificate authority in memory, with an identity and a trust of it, for tests of programs that use the runtime. */
+/**
+ * A certificate authority in memory, with an identity and a trust of it, for tests of programs that use the runtime.
+ *
+ * @example
+ * ```ts
+ * import { openTestMesh, type TestMesh } from '@handover/runtime/testing';
+ *
+ * const mesh: TestMesh = await openTestMesh();
+ * await mesh.spoil();
+ * console.log(mesh.trust.status().lastFailure?.reason); // empty
+ * mesh.close();
+ * ```
+ */
 export interface TestMesh {
   /** Serves as localhost and 127.0.0.1, and connects. */
   readonly identity: Identity;

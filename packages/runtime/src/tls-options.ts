@@ -3,7 +3,21 @@ import { inspect } from 'node:util';
 import { mustSayVerify } from './arguments.ts';
 import type { ClientSource, TlsMaterial } from './client-source.ts';
 
-/** Options for `tls.connect` that give the newest material at each read or copy. */
+/**
+ * Options for `tls.connect` that give the newest material at each read or copy.
+ *
+ * @example
+ * ```ts
+ * import { connect } from 'node:tls';
+ * import type { LiveTlsOptions } from '@handover/runtime';
+ *
+ * const options: LiveTlsOptions = trust.tlsOptions();
+ * const socket = connect({ host: 'billing.mesh.svc', port: 443, ...options }, () => {
+ *   console.log(socket.authorized); // true
+ *   socket.end();
+ * });
+ * ```
+ */
 export interface LiveTlsOptions {
   /** Stays live in a copy: it looks up the newest material at each connect. */
   readonly secureContext: SecureContext;

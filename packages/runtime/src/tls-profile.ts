@@ -28,7 +28,18 @@ const MAX_PROFILE_BYTES = 64 * 1024;
 /** The annotations of a pod are at most 256 KiB together; the downward API escapes them. */
 const MAX_ANNOTATIONS_BYTES = 1024 * 1024;
 
-/** How {@link openTlsProfile} follows a TLS profile. */
+/**
+ * How {@link openTlsProfile} follows a TLS profile.
+ *
+ * @example
+ * ```ts
+ * import { openTlsProfile, type TlsProfileOptions } from '@handover/runtime';
+ *
+ * const options: TlsProfileOptions = { lastKnownGood: '/etc/mesh/last-good.json' };
+ * const profile = await openTlsProfile('/etc/mesh/profile.json', options);
+ * console.log(profile.ready); // true
+ * ```
+ */
 export interface TlsProfileOptions extends FollowOptions {
   /** Path for a copy (mode 0600) of the last good profile, used when the file cannot be used at the next start. */
   readonly lastKnownGood?: string | undefined;
@@ -55,7 +66,17 @@ function parse(bytes: Buffer, path: string, support: TlsSupport): LoadedProfile 
   return { ...resolved, hash: hash('sha256', bytes, 'hex'), text };
 }
 
-/** A TLS profile that follows its file: versions, ciphers and groups. */
+/**
+ * A TLS profile that follows its file: versions, ciphers and groups.
+ *
+ * @example
+ * ```ts
+ * import type { TlsProfile } from '@handover/runtime';
+ *
+ * const isReady = (inUse: TlsProfile) => inUse.ready;
+ * console.log(isReady(profile)); // true
+ * ```
+ */
 export class TlsProfile extends Followed<'profile', LoadedProfile> {
   readonly #stamp: StampFollower | undefined;
   readonly #fromCopy: boolean;

@@ -12,7 +12,17 @@ import type { SourceStatus } from './status.ts';
 
 const MAX_TOKEN_BYTES = 64 * 1024;
 
-/** Events of a {@link Token}. */
+/**
+ * Events of a {@link Token}.
+ *
+ * @example
+ * ```ts
+ * import type { TokenEvents } from '@handover/runtime';
+ *
+ * const report = ({ path, error }: TokenEvents['kept']) => console.error(`${path}: ${error.message}`);
+ * token.on('kept', report);
+ * ```
+ */
 export interface TokenEvents extends Omit<FollowerEvents, 'reloaded'> {
   /** The token was replaced. */
   readonly reloaded: TokenReloadedEvent;
@@ -38,7 +48,17 @@ function readToken(bytes: Buffer, path: string): TokenMaterial {
   return { value, hash: hash('sha256', value, 'hex') };
 }
 
-/** A bearer token that follows its file. It never prints. */
+/**
+ * A bearer token that follows its file. It never prints.
+ *
+ * @example
+ * ```ts
+ * import type { Token } from '@handover/runtime';
+ *
+ * const headersWith = (bearer: Token) => ({ authorization: `Bearer ${bearer.value()}` });
+ * console.log(headersWith(token).authorization); // Bearer a-token
+ * ```
+ */
 export class Token extends Followed<'token', TokenMaterial, TokenEvents> {
   /**
    * The newest token. Ask for it at each request.

@@ -14,7 +14,17 @@ import type { SourceStatus } from './status.ts';
 /** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5 MB. */
 const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;
 
-/** How {@link openTrust} follows a CA bundle. */
+/**
+ * How {@link openTrust} follows a CA bundle.
+ *
+ * @example
+ * ```ts
+ * import { openTrust, type TrustOptions } from '@handover/runtime';
+ *
+ * const options: TrustOptions = { waitFor: '30s', drainMs: 60_000 };
+ * const trust = await openTrust('/etc/mesh/ca.crt', options);
+ * ```
+ */
 export interface TrustOptions extends FollowOptions {
   /** False: servers are not verified, and no file is read. Default true. */
   readonly verify?: boolean | undefined;
@@ -46,7 +56,17 @@ export function trustMaterial(bytes: Buffer, path: string): TrustMaterial {
   return { bundle, hash: bundle.hash, pems, context: contextOf(pems) };
 }
 
-/** A CA bundle that follows its file. */
+/**
+ * A CA bundle that follows its file.
+ *
+ * @example
+ * ```ts
+ * import type { Trust } from '@handover/runtime';
+ *
+ * const billing = async (mesh: Trust) => (await mesh.fetch('https://billing.mesh.svc/')).status;
+ * console.log(await billing(trust)); // 200
+ * ```
+ */
 export class Trust extends HotClient<string, TrustMaterial> {
   /** The CA bundle in use, newest certificate first. */
   get pem(): string {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import type { Say } from './build.ts';
 
-/** Programs of the system that the node uses, and the Debian package of each. */
+/** Programs of the system that the node and the tests use, and the Debian package of each. */
 const PROGRAMS = {
   runc: 'runc',
   nft: 'nftables',
@@ -14,6 +14,7 @@ const PROGRAMS = {
   unshare: 'util-linux',
   nsenter: 'util-linux',
   setpriv: 'util-linux',
+  keytool: 'default-jdk-headless',
 } as const;
 
 export type Program = keyof typeof PROGRAMS;

@@ -93,6 +93,8 @@ const reading = (options) =>
   });
 const kept = tls.createSecureContext({ ca: fromFile });
 const keptWithoutCa = tls.createSecureContext();
+const keptWithOwn = tls.createSecureContext({ ca: cas[2] });
+keptWithOwn.context.addCACert(fromFile);
 const sslWithoutRoots = grpc.credentials.createSsl();
 let readyMs = 2_000;
 const connecting = async (port, credentials) => {
@@ -134,6 +136,10 @@ const CLIENTS = {
   'node:tls, a context without `ca` kept since the start': [
     overTls,
     (_, port) => reading({ port, host: 'localhost', secureContext: keptWithoutCa }),
+  ],
+  'node:tls, a context of an own CA, the file added with `addCACert`': [
+    overTls,
+    (_, port) => reading({ port, host: 'localhost', secureContext: keptWithOwn }),
   ],
   axios: [overHttps, (url) => axios.get(url, { proxy: false }).then(({ data }) => data)],
   got: [overHttps, (url) => got(url, { retry: { limit: 0 } }).text()],

@@ -5,6 +5,7 @@ import {
   type HealthFinding,
   otherHooksIn,
   standingOf,
+  strandedIn,
   survey,
   type Thresholds,
 } from '@handover/engine';
@@ -55,6 +56,11 @@ const check = (flags: Flags, auth: string | undefined, context: Context): Promis
         ...unusable.map(findingOf),
         ...found.flatMap((standing) => findingsIn(standing, thresholds)),
         ...(only === undefined ? await otherHooksIn(look, found) : []),
+        ...(await strandedIn(look, only)).map(({ object, problem }) => ({
+          severity: 'warning' as const,
+          authority: null,
+          text: `${object}: ${problem}`,
+        })),
       ],
     };
   });
@@ -99,10 +105,10 @@ export const define: Define = (command, context) => {
       'after',
       `
 One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is about to expire, a rotation
-has waited for longer than its patience, a hook fails, an object cannot be written, or the clock is in doubt. 2, CRITICAL: a
-certificate has expired, is missing or damaged, or expires within --critical, a resource is invalid, refused or names one that
-is not declared, or the state of an authority cannot be used. 3, UNKNOWN: the home cannot be read, the options are wrong, or
-the answer cannot be written. Changes nothing.
+has waited for longer than its patience, a hook fails, an object cannot be written, no resource asks for an object any more,
+or the clock is in doubt. 2, CRITICAL: a certificate has expired, is missing or damaged, or expires within --critical, a
+resource is invalid, refused or names one that is not declared, or the state of an authority cannot be used. 3, UNKNOWN: the
+home cannot be read, the options are wrong, or the answer cannot be written. Changes nothing.
 For short-lived certificates the limits shrink: at most 9/10 (warn) and 1/2 (critical) of the time from renewal to expiry.
 Times: 30d, 36h, 10m.
 

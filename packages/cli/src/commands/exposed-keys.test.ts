@@ -57,7 +57,9 @@ describe('A file that chmod opened', () => {
       expect(checked.code).toBe(2);
       const ran = await handover(['run', dir, '--once']);
       expect(ran).toMatchObject({ code: 0, stderr: '' });
-      expect(ran.stdout).toContain('with 1 CA and the leaf it holds, because it is not as Handover wrote it');
+      expect(ran.stdout).toContain(
+        'with 1 CA and the leaf it holds, because it is not what its resource asks for',
+      );
       expect(modeOf(path)).toBe(was);
       expect(await handover(['verify', '--home', `dir:${dir}`])).toMatchObject({ code: 0 });
     },

@@ -24,9 +24,10 @@ beforeEach(async () => {
 test('Nothing is stranded in a directory whose resources ask for every object', async () => {
   expect((await at('status')).stdout).not.toContain('no longer');
   expect((await at('verify')).code).toBe(0);
+  expect((await at('check')).code).toBe(0);
 });
 
-test('status and verify name the bundle of an Authority that was renamed, and say what to do', async () => {
+test('status, verify and check name the bundle of an Authority that was renamed, and say what to do', async () => {
   edit((yaml) =>
     yaml.replace('name: internal ', 'name: corp ').replace('authority: internal', 'authority: corp'),
   );
@@ -46,6 +47,10 @@ test('status and verify name the bundle of an Authority that was renamed, and sa
   );
   const { remarks } = JSON.parse((await at('status', '--json')).stdout);
   expect(remarks).toEqual([expect.stringContaining(says)]);
+  expect(await at('check')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(`HANDOVER WARNING - ${says}`),
+  });
   const verify = await at('verify');
   expect(verify.stdout).toContain(says);
   expect(verify.code).toBe(1);

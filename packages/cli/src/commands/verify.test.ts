@@ -202,6 +202,24 @@ describe('verify names, and exits 1 over', () => {
     });
   });
 
+  test('an old folder of the step before, put back, once the pass that took the last step is over', async () => {
+    const at = (seconds: number) => ({ now: instant(NOW + seconds * 1000) });
+    const home = ['--home', `dir:${dir}`];
+    await handover(['rotate', 'default/internal', '--id', 'a', ...home]);
+    await handover(['run', dir, '--once'], at(200));
+    const before = join(root, `before-${count}`);
+    cpSync(file('configmaps'), before, { recursive: true, verbatimSymlinks: true });
+    await handover(['run', dir, '--once'], at(400));
+    expect(await handover(['check', ...home], at(400))).toMatchObject({ code: 0 });
+    rmSync(file('configmaps'), { recursive: true });
+    cpSync(before, file('configmaps'), { recursive: true, verbatimSymlinks: true });
+    // It could be one that the pass is about to write.
+    expect(await handover(['check', ...home], at(400))).toMatchObject({ code: 0 });
+    const says = `${TRUST}: ca.crt holds a CA that does not belong there: CN=internal 1 `;
+    for (const command of ['check', 'status', 'verify'])
+      expect((await handover([command, ...home], at(1_000))).stdout).toContain(says);
+  });
+
   test('a leaf that has ended', async () => {
     const refused = /CERT_HAS_EXPIRED: the certificate of \S+ has expired$/m;
     await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt expired at 2030-`, 'm'), refused], 100);

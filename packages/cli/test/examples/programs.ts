@@ -40,6 +40,7 @@ const PROGRAMS = {
   'golang-go': () => onPath('go'),
   python3: () => onPath('python3'),
   curl: () => onPath('curl'),
+  'ca-certificates': () => onPath('update-ca-certificates'),
   'mariadb-server': () => onPath('mariadbd'),
   slapd: () => onPath('slapd'),
   'ldap-utils': () => onPath('ldapwhoami'),

@@ -103,7 +103,7 @@ export const writesFor = (
       !same(held, anchors) && 'its bundle is not in canonical order',
       (seen?.revision ?? -1) < state.revision &&
         (seen?.edited === true
-          ? 'it is not as Handover wrote it'
+          ? 'it is not what its resource asks for'
           : 'the Authority has changed since it was written'),
       // Only in other namespaces: in its own the object would be ahead, and nothing would be written at all.
       (seen?.revision ?? 0) > state.revision && 'it claims to be made from a later state of the Authority',

@@ -4,6 +4,7 @@ import {
   HandoverError,
   type Instant,
   isExpired,
+  minute,
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
@@ -91,18 +92,20 @@ const troublesIn = (
 
 const known = new WeakMap<Observation, ReadonlySet<ObjectId>>();
 
+/** A pass that takes a step writes its objects within this time. */
+const PASS = 5 * minute;
+
 /**
  * Objects that are not as they were written, and old ones that were put back. A pass writes its objects after each change of the authority, except
  * between a generation's end and changes that leave one more in the state (a distrust, strategy Instant): an object that is further
- * behind than there are generations is not one that `handover run` is about to write.
+ * behind than there are generations, or was not written long after the last step, is not one that `handover run` is about to write.
  */
 const doubtfulIn = (observation: Observation): ReadonlySet<ObjectId> => {
   const { revision: last = 0, generations = [] } = observation.record?.state ?? {};
+  const { at = observation.now } = observation.record?.history?.at(-1) ?? {};
+  const behind = observation.now - at > PASS ? 0 : generations.length;
   const isOld = ({ revision, elsewhere, obstacle }: ObjectSeen): boolean =>
-    revision !== undefined &&
-    revision + generations.length < last &&
-    elsewhere !== true &&
-    obstacle === undefined;
+    revision !== undefined && revision + behind < last && elsewhere !== true && obstacle === undefined;
   const found =
     known.get(observation) ??
     new Set(observation.seen.objects.filter((one) => one.edited === true || isOld(one)).map(({ id }) => id));

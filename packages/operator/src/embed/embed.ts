@@ -14,7 +14,24 @@ import { sayToStranger } from './say.ts';
 import type { EmbedSpec } from './spec.ts';
 import { warnOfFailures } from './warn.ts';
 
-/** How {@link embed} runs. */
+/**
+ * How {@link embed} runs.
+ *
+ * @example
+ * ```ts
+ * import { type EmbedOptions, type EmbedSpec, embed } from 'handover';
+ *
+ * const spec: EmbedSpec = {
+ *   authority: { name: 'my-webhook' },
+ *   leaf: { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'] },
+ *   inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
+ * };
+ * const stop = new AbortController();
+ * const options: EmbedOptions = { signal: stop.signal, on: ({ kind }) => console.error(kind) };
+ * await embed(spec, options);
+ * stop.abort();
+ * ```
+ */
 export interface EmbedOptions {
   /** Stops all writes. Abort it on SIGTERM. */
   readonly signal: AbortSignal;
@@ -30,7 +47,26 @@ export interface EmbedOptions {
   readonly onRequest?: ((report: RequestReport) => void) | undefined;
 }
 
-/** A server's own CA and certificate, kept by the server itself. */
+/**
+ * A server's own CA and certificate, kept by the server itself.
+ *
+ * @example
+ * ```ts
+ * import { type EmbedSpec, embed, type Own } from 'handover';
+ *
+ * const spec: EmbedSpec = {
+ *   authority: { name: 'my-webhook' },
+ *   leaf: { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'] },
+ *   inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
+ * };
+ * const stop = new AbortController();
+ * const own: Own = await embed(spec, { signal: stop.signal });
+ * await own.ready;
+ * console.log(own.waitingFor().length); // 0
+ * stop.abort();
+ * await own.ended;
+ * ```
+ */
 export interface Own {
   /** The server's certificate. `own.identity.serve(server)` follows every change. */
   readonly identity: Identity;

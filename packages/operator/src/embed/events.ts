@@ -1,6 +1,26 @@
 import type { IssuedEntry } from '@handover/engine';
 
-/** Actions and failures of an embedded CA, in words for any log. Holds no keys. */
+/**
+ * Actions and failures of an embedded CA, in words for any log. Holds no keys.
+ *
+ * @example
+ * ```ts
+ * import { type EmbedEvent, type EmbedSpec, embed } from 'handover';
+ *
+ * const spec: EmbedSpec = {
+ *   authority: { name: 'my-webhook' },
+ *   leaf: { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'] },
+ *   inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
+ * };
+ * const stop = new AbortController();
+ * const on = (event: EmbedEvent) => {
+ *   if (event.kind === 'started') console.log('started'); // started
+ *   if (event.kind === 'failed') console.error(`${event.what}: ${String(event.error)}`);
+ * };
+ * await embed(spec, { signal: stop.signal, on });
+ * stop.abort();
+ * ```
+ */
 export type EmbedEvent =
   | { readonly kind: 'started'; readonly identity: string }
   | { readonly kind: 'leading'; readonly held: boolean }

@@ -1,6 +1,15 @@
 import type { InjectableKind } from '@handover/core';
 
-/** The server's own CA: its name and fields of an Authority. Durations as in YAML: `90d`, `36h`. */
+/**
+ * The server's own CA: its name and fields of an Authority. Durations as in YAML: `90d`, `36h`.
+ *
+ * @example
+ * ```ts
+ * import type { EmbedAuthority } from 'handover';
+ *
+ * const authority: EmbedAuthority = { name: 'my-webhook', lifetime: '1y', rotation: { before: '30d' } };
+ * ```
+ */
 export interface EmbedAuthority {
   /** Name of the CA. */
   readonly name: string;
@@ -27,7 +36,16 @@ export interface EmbedAuthority {
   readonly bundle?: { readonly configMapName?: string };
 }
 
-/** The server's certificate: its name and fields of a Leaf. */
+/**
+ * The server's certificate: its name and fields of a Leaf.
+ *
+ * @example
+ * ```ts
+ * import type { EmbedLeaf } from 'handover';
+ *
+ * const leaf: EmbedLeaf = { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'], lifetime: '30d' };
+ * ```
+ */
 export interface EmbedLeaf {
   /** Name of the certificate. */
   readonly name: string;
@@ -53,7 +71,19 @@ export interface EmbedLeaf {
   readonly renew?: { readonly at?: string };
 }
 
-/** An object whose `caBundle` follows the CA. */
+/**
+ * An object whose `caBundle` follows the CA.
+ *
+ * @example
+ * ```ts
+ * import type { EmbedInjection } from 'handover';
+ *
+ * const inject: readonly EmbedInjection[] = [
+ *   { kind: 'MutatingWebhookConfiguration', name: 'my-webhook' },
+ *   { kind: 'ValidatingWebhookConfiguration', name: 'my-webhook', webhooks: ['my-webhook.example.com'] },
+ * ];
+ * ```
+ */
 export interface EmbedInjection {
   /** Kind of the object. */
   readonly kind: InjectableKind;
@@ -63,7 +93,24 @@ export interface EmbedInjection {
   readonly webhooks?: readonly string[];
 }
 
-/** CA, certificate and injected objects of one server. */
+/**
+ * CA, certificate and injected objects of one server.
+ *
+ * @example
+ * ```ts
+ * import { type EmbedSpec, embed } from 'handover';
+ *
+ * const spec: EmbedSpec = {
+ *   authority: { name: 'my-webhook', rotation: { at: '50%' } },
+ *   leaf: { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'] },
+ *   inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
+ * };
+ * const stop = new AbortController();
+ * const own = await embed(spec, { signal: stop.signal });
+ * console.log(own.identity.status().kind); // identity
+ * stop.abort();
+ * ```
+ */
 export interface EmbedSpec {
   /** The server's own CA. */
   readonly authority: EmbedAuthority;

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configMaps, type KubeObject, secrets } from '@handover/kube';
@@ -88,6 +88,58 @@ test('a Leaf waits for its password, and gets a keystore that openssl opens; ano
   expect((await inSecret('tls.crt'))?.toString()).toBe(certificate);
   const text = JSON.stringify([await secret(), stage.events]);
   for (const word of ['first password', 'second password']) expect(text).not.toContain(word);
+});
+
+test('keytool opens the JKS keystore in a Secret, and openssl its DER and PKCS#1 files: one certificate, one key', async () => {
+  await setPassword('of the keystore');
+  const outputs = [
+    { name: 'rsa.jks', format: 'jks', alias: 'server', passwordFrom: { secret: { name: 'store' } } },
+    { name: 'rsa.der', format: 'der' },
+    { name: 'key.der', format: 'der', content: 'key' },
+    { name: 'key.pem', format: 'pem', content: 'key', keyFormat: 'pkcs1' },
+  ];
+  await stage.cluster.apply(
+    resource('Leaf', 'rsa', { authority: 'mesh', key: 'RSA-2048', dnsNames: ['rsa.default.svc'], outputs }),
+  );
+  const held = await until(
+    () => stage.kube.get(secrets, { name: 'rsa', namespace: 'default' }),
+    'the Secret of the Leaf',
+  );
+  const files = Object.fromEntries(
+    ['tls.crt', 'tls.key', ...outputs.map(({ name }) => name)].map((name) => {
+      const file = join(scratch, name);
+      writeFileSync(file, bytesIn(held, 'data', name) ?? '');
+      return [name, file] as const;
+    }),
+  );
+  const run = (program: string, ...args: readonly string[]): string =>
+    execFileSync(program, args, {
+      env: { ...process.env, STORE: 'of the keystore' },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+  const openssl = (...args: readonly string[]): string => run('openssl', ...args);
+  const certificate = openssl('x509', '-in', files['tls.crt'] ?? '');
+  const key = openssl('pkey', '-in', files['tls.key'] ?? '');
+  const store = ['-keystore', files['rsa.jks'] ?? '', '-storepass:env', 'STORE'];
+  const listed = run('keytool', '-list', '-rfc', '-storetype', 'JKS', ...store);
+  expect(listed).toMatch(/Alias name: server\n[\s\S]*Entry type: PrivateKeyEntry/);
+  expect(listed.replaceAll('\r', '')).toContain(certificate.trim());
+  const copy = [
+    '-destkeystore',
+    join(scratch, 'copy.p12'),
+    '-deststorepass:env',
+    'STORE',
+    '-srcstorepass:env',
+  ];
+  run('keytool', '-importkeystore', '-srckeystore', files['rsa.jks'] ?? '', ...copy, 'STORE');
+  expect(
+    openssl('pkcs12', '-in', join(scratch, 'copy.p12'), '-passin', 'env:STORE', '-nodes', '-nocerts'),
+  ).toContain(key.trim());
+  expect(openssl('x509', '-inform', 'DER', '-in', files['rsa.der'] ?? '')).toBe(certificate);
+  expect(openssl('pkey', '-inform', 'DER', '-in', files['key.der'] ?? '')).toBe(key);
+  expect(readFileSync(files['key.pem'] ?? '', 'utf8')).toMatch(/^-----BEGIN RSA PRIVATE KEY-----\n/);
+  expect(openssl('pkey', '-in', files['key.pem'] ?? '')).toBe(key);
 });
 
 test('an output that is no longer asked for leaves the Secret; the keys of others stay, and are not taken', async () => {

@@ -103,7 +103,7 @@ export class FollowedMaterial {
     if (profile) this.#sources.profile?.complain(thrown);
   }
 
-  /** Undefined: the program sets everything itself, and keeps it. */
+  /** Undefined: the program sets everything itself, and no CA can be added that is followed. */
   followedIn(options: SecureContextOptions, serves: boolean): Followed | undefined {
     const cas = this.#cas?.in(options.ca) ?? new Set();
     // `node:tls` takes '' and false for no CA, too.
@@ -112,10 +112,15 @@ export class FollowedMaterial {
     const followed = options.pfx === undefined ? certs.filter((cert) => this.#leaves?.has(cert)) : [];
     const identity = followed.length > 0;
     const profile = serves && this.#sources.profile !== undefined;
-    if (ca === undefined && !identity && !profile) return undefined;
+    if (ca === undefined && !identity && !profile && this.#cas === undefined) return undefined;
     const cert = certs.filter((part) => !followed.includes(part));
     const key = cert.length === 0 ? [] : keysBeside(followed, options);
     return { ca, identity, profile, own: { ca: withoutCertificates(options.ca, cas), cert, key } };
+  }
+
+  /** Whether anything of a context is followed. `added`: what the program has added, maybe with the contents of HANDOVER_CA. */
+  follows({ ca, identity, profile }: Followed, added: readonly unknown[]): boolean {
+    return ca !== undefined || identity || profile || (this.#cas?.has(added) ?? false);
   }
 
   /** The program's options with the newest material in place of what came from followed files. */
@@ -152,7 +157,7 @@ export class FollowedMaterial {
     };
   }
 
-  /** The CA certificates to add to a new context. `own`: what the program has added, maybe with the contents of HANDOVER_CA. */
+  /** The CA certificates to add to a new context. `own`: what the program has added. */
   added({ ca }: Followed, own: readonly unknown[]): readonly string[] {
     const { trust, caOnly } = this.#sources;
     const cas = this.#cas?.in(own) ?? new Set<string>();

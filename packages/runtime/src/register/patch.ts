@@ -31,8 +31,9 @@ function followContexts(material: FollowedMaterial): void {
     const followed = material.followedIn(options, serves);
     if (followed === undefined) return createSecureContext(options);
     const own: (string | Buffer)[] = [];
+    const follows = (): boolean => material.follows(followed, own);
     const build = (): SecureContext => {
-      const context = createSecureContext(material.optionsFor(options, followed));
+      const context = createSecureContext(follows() ? material.optionsFor(options, followed) : options);
       const native = context.context as NativeContext;
       for (const pem of material.added(followed, own)) native.addCACert(pem);
       // What the program adds to the native half is added again when that is made again.
@@ -49,7 +50,7 @@ function followContexts(material: FollowedMaterial): void {
     let native: unknown = first.context;
     let version = material.version;
     const get = (): unknown => {
-      if (version === material.version) return native;
+      if (version === material.version || !follows()) return native;
       version = material.version;
       try {
         native = build().context;
@@ -59,7 +60,7 @@ function followContexts(material: FollowedMaterial): void {
       return native;
     };
     const live = Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
-    material.keep(live);
+    if (follows()) material.keep(live);
     return live;
   };
   tls.createSecureContext = made;

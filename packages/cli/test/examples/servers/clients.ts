@@ -40,8 +40,12 @@ const following = (
   },
 });
 
-export const python = (call: Call): Client =>
-  following('Python', () => ['python3', path('client.py'), JSON.stringify(call)]);
+/** `enter`: a command line that runs the client elsewhere. */
+export const python = (call: Call, enter: readonly string[] = []): Client =>
+  following('Python', () => {
+    const [command = 'python3', ...rest] = [...enter, 'python3'];
+    return [command, ...rest, path('client.py'), JSON.stringify(call)];
+  });
 
 export const go = (call: Call): Client =>
   following('Go', () => {

@@ -104,6 +104,29 @@ test('a leaf is rotated, belongs to the user that it names, and its hook reloads
   expect(readFileSync(machine.path('/var/reloads'), 'utf8')).toContain('reloaded\n');
 });
 
+test('a unit that reads its files only when it starts is restarted once per rotation, and that is evidence', async () => {
+  writeFileSync(
+    machine.path('/etc/systemd/system/web.service'),
+    '[Service]\nExecStart=sh -c "cat /etc/handover/out/default/secrets/web/tls.crt >> /var/starts; exec sleep infinity"\n',
+  );
+  await well('systemctl daemon-reload');
+  writeFileSync(
+    machine.path(`${HOME}/handover.yaml`),
+    YAML('{ systemd: { unit: web.service, action: restart } }', '{ owner: web, mode: "0400" }'),
+  );
+  // A hook that was edited runs once.
+  const started = machine.path('/var/starts');
+  await expect.poll(() => existsSync(started), { timeout: 30_000 }).toBe(true);
+  await well('systemctl is-active web.service && rm /var/starts');
+  await rotate();
+  // What the unit read at its one start: the new leaf and the cross-certificate.
+  expect(readFileSync(started, 'utf8')).toBe(readFileSync(machine.path(`${OUT}/tls.crt`), 'utf8'));
+  const { authorities } = JSON.parse(await well(`handover status --json --home dir:${HOME}`));
+  expect(authorities[0].consumers).toContainEqual(
+    expect.objectContaining({ name: 'program of Leaf default/web', evidence: 'restarted' }),
+  );
+});
+
 test('killed, it is started again and rotates', async () => {
   const { MainPID: first } = await shown('MainPID');
   await well('systemctl kill --signal=KILL handover.service');
