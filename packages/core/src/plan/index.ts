@@ -26,7 +26,7 @@ export {
 export { passesAt } from './passes-at.ts';
 export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { Policy } from './policy.ts';
-export { isYetToBeMade, notReady, type Refusal } from './ready.ts';
+export { type NotReady, notReady, type Refusal } from './ready.ts';
 export type { StampAction } from './rollouts.ts';
 export { type Shown, shownFor } from './shown.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';

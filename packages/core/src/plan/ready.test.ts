@@ -12,7 +12,7 @@ const stable = (): Story => {
 
 /** Refuses every real certificate: then only records count. */
 const reasons = (story: Story, refusal = (): string | undefined => 'unknown CA'): readonly string[] =>
-  notReady(story.seen, story.policy, story.now, refusal);
+  notReady(story.seen, story.policy, story.now, refusal).map(({ why }) => why);
 
 describe('Ready', () => {
   test('is false before there is a CA generation', () => {
@@ -22,8 +22,17 @@ describe('Ready', () => {
   test('is false while it has to be decided which CA to begin with', () => {
     const seen = { ...new Story().seen, orphaned: [{ object: 'web', waitsFor: 'to be decided on' }] };
     expect(notReady(seen, new Story().policy, new Story().now, () => undefined)).toEqual([
-      'it has no CA: what it waits for has to be decided first',
+      { why: 'it has no CA: what it waits for has to be decided first', yetToBeMade: false },
     ]);
+  });
+
+  test('is false for what has yet to be made, with nothing wrong', () => {
+    const made = ({ seen, policy, now }: Story): readonly boolean[] =>
+      notReady(seen, policy, now, () => undefined).map(({ yetToBeMade }) => yetToBeMade);
+    expect(made(new Story())).toEqual([true]);
+    const story = stable();
+    story.objects.delete('web');
+    expect(made(story)).toEqual([true, true]);
   });
 
   test('is false while the state is older than an object, as after a restore from a backup', () => {

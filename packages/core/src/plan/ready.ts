@@ -11,16 +11,16 @@ export type Refusal = (leaf: string, bundle: string) => string | undefined;
 /** What is wrong with the files of an object that holds no leaf or no bundle. */
 export type Lacking = (object: string) => readonly string[];
 
-/** What the next pass makes. */
-const NOT_YET = {
-  ca: 'its first CA generation is being created',
-  bundle: 'does not hold the bundle yet',
-  leaf: 'holds no leaf yet',
-} as const;
+/** Why an authority is not Ready. */
+export interface NotReady {
+  /** For people. */
+  readonly why: string;
+  /** Something new has yet to be made, and nothing is wrong: the next pass makes it. */
+  readonly yetToBeMade: boolean;
+}
 
-/** Whether a reason of `notReady` only says that something new has yet to be made, and nothing is wrong. */
-export const isYetToBeMade = (reason: string): boolean =>
-  Object.values(NOT_YET).some((text) => reason.endsWith(text));
+const wrong = (why: string): NotReady => ({ why, yetToBeMade: false });
+const notYet = (why: string): NotReady => ({ why, yetToBeMade: true });
 
 const iso = (at: Instant): string => new Date(at).toISOString();
 
@@ -34,9 +34,10 @@ export const notReady = (
   now: Instant,
   refusal: Refusal,
   lacking: Lacking = () => [],
-): readonly string[] => {
+): readonly NotReady[] => {
   const state = seen.authority;
-  if (state === undefined) return [isUndecided(seen) ? UNDECIDED : NOT_YET.ca];
+  if (state === undefined)
+    return [isUndecided(seen) ? wrong(UNDECIDED) : notYet('its first CA generation is being created')];
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const asked = [...policy.leaves, ...policy.bundles].filter(({ object, elsewhere }) => {
     const found = objects.get(object);
@@ -54,29 +55,34 @@ export const notReady = (
   };
   const newer = holders.filter(({ found }) => (found?.revision ?? 0) > state.revision);
   const problems = [
-    ...caTroubles(state, now),
+    ...caTroubles(state, now).map(wrong),
     ...(newer.length === 0
       ? []
       : [
-          `its state is older than ${listed(
-            newer.map(({ object }) => object),
-            3,
-          )}, as if restored from a backup`,
+          wrong(
+            `its state is older than ${listed(
+              newer.map(({ object }) => object),
+              3,
+            )}, as if restored from a backup`,
+          ),
         ]),
     ...bare
       .filter(({ object }) => lackingIn(object).length === 0)
-      .map(({ object }) => `${object} ${NOT_YET.bundle}`),
+      .map(({ object }) => notYet(`${object} does not hold the bundle yet`)),
   ];
   const vouched = new Set(asked.map(({ object }) => object));
   for (const { object } of policy.leaves) {
     if (!vouched.has(object)) continue;
     const found = objects.get(object);
-    const trouble = datesOf(found?.leaf, now);
-    if (found?.leaf === undefined && lackingIn(object).length > 0) continue;
-    if (trouble !== undefined) problems.push(`${object} ${trouble}`);
-    else if (found !== undefined) problems.push(...refusals(state, found, bundles, now, refusal));
+    if (found?.leaf === undefined) {
+      if (lackingIn(object).length === 0) problems.push(notYet(`${object} holds no leaf yet`));
+      continue;
+    }
+    const trouble = datesOf(found.leaf, now);
+    if (trouble !== undefined) problems.push(wrong(`${object} ${trouble}`));
+    else problems.push(...refusals(state, found, bundles, now, refusal).map(wrong));
   }
-  for (const [object, lacks] of damaged) problems.push(...lacks.map((one) => `${object}: ${one}`));
+  for (const [object, lacks] of damaged) problems.push(...lacks.map((one) => wrong(`${object}: ${one}`)));
   return problems;
 };
 
@@ -94,8 +100,7 @@ const caTroubles = ({ generations }: AuthorityState, now: Instant): readonly str
 
 const hasAnchors = ({ anchors }: ObjectSeen): boolean => anchors.length > 0;
 
-const datesOf = (leaf: LeafSeen | undefined, now: Instant): string | undefined => {
-  if (leaf === undefined) return NOT_YET.leaf;
+const datesOf = (leaf: LeafSeen, now: Instant): string | undefined => {
   if (now >= leaf.notAfter) return `holds a leaf that expired at ${iso(leaf.notAfter)}`;
   return now < leaf.notBefore ? `holds a leaf that is not valid before ${iso(leaf.notBefore)}` : undefined;
 };

@@ -1,4 +1,4 @@
-import { notReady } from '@handover/core';
+import { type NotReady, notReady } from '@handover/core';
 import type { ObjectId } from '../look/home.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
@@ -6,7 +6,7 @@ import { damageOf } from './damage.ts';
 import { answer, type Verdicts } from './verify.ts';
 
 /** Why an authority is not Ready; empty: every leaf that it vouches for verifies now. */
-export const notReadyIn = (observation: Observation): readonly string[] => {
+export const notReadyIn = (observation: Observation): readonly NotReady[] => {
   const { seen, responsibilities, stored, now } = observation;
   const verdicts: Verdicts = new Map();
   const refusal = (leaf: ObjectId, bundle: ObjectId): string | undefined => {

@@ -3,8 +3,8 @@ import {
   type Closeness,
   type ConsumerSeen,
   explain,
-  isYetToBeMade,
   MOST_NAMED,
+  type NotReady,
   type ObjectSeen,
   type Plan,
   type Proof,
@@ -51,11 +51,15 @@ export const dueIn = (
     : passesAt(seen, responsibilities.policy, made, now);
 
 /** The status of one authority, for people and programs. */
-export const authorityStatus = (observation: Observation, made: Plan): AuthorityStatus => {
+export const authorityStatus = (
+  observation: Observation,
+  made: Plan,
+  reasons = notReadyIn(observation),
+): AuthorityStatus => {
   const { responsibilities, record, seen } = observation;
   const { namespace, name } = responsibilities.authority.metadata;
   const trusted = record === undefined ? [] : trustedOf(record);
-  const problems = notReadyIn(observation);
+  const problems = reasons.map(({ why }) => why);
   const due = dueIn(observation, made);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const held = [...responsibilities.leaves].map(([secret, leaf]): LeafReport => {
@@ -201,19 +205,21 @@ export interface AuthorityStanding {
   readonly status: AuthorityStatus;
   readonly plan: Plan;
   readonly observation: Observation;
+  readonly notReady: readonly NotReady[];
 }
 
 export async function standingOf(take: TakeLook, id: AuthorityId): Promise<AuthorityStanding> {
   const observation = await observeAnew(take, id);
   const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
-  return { status: authorityStatus(observation, made), plan: made, observation };
+  const notReady = notReadyIn(observation);
+  return { status: authorityStatus(observation, made, notReady), plan: made, observation, notReady };
 }
 
 /** What is wrong with one authority, beyond what has yet to be made for the first time. */
-const wrongIn = ({ notReady, leaves }: AuthorityStatus, observation: Observation): readonly string[] => [
+const wrongIn = ({ status, observation, notReady }: AuthorityStanding): readonly string[] => [
   ...new Set([
-    ...notReady.filter((reason) => !isYetToBeMade(reason)),
-    ...leaves.flatMap(({ namespace, name, refused }) =>
+    ...notReady.flatMap(({ why, yetToBeMade }) => (yetToBeMade ? [] : [why])).slice(0, MOST_NAMED),
+    ...status.leaves.flatMap(({ namespace, name, refused }) =>
       refused === undefined ? [] : [`Leaf ${namespace}/${name}: ${refused}`],
     ),
     ...alterations(observation),
@@ -224,14 +230,15 @@ const wrongIn = ({ notReady, leaves }: AuthorityStatus, observation: Observation
 export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
   const look = await take();
   const { found, unusable } = await survey(look, only, async (id) => {
-    const { status, plan: made, observation } = await standingOf(take, id);
+    const standing = await standingOf(take, id);
+    const { status, plan: made, observation } = standing;
     const expiring = made.notes.flatMap(({ code, object, message }) =>
       code === 'Critical' || code === 'ExpiringSoon'
         ? [`${code}: Authority ${id}: ${object} ${message}`]
         : [],
     );
     const history = only === undefined ? {} : { history: historyOf(observation.record?.history) };
-    const wrong = wrongIn(status, observation).map((line) => `Authority ${id}: ${line}`);
+    const wrong = wrongIn(standing).map((line) => `Authority ${id}: ${line}`);
     return { status: { ...status, ...history }, expiring, wrong };
   });
   const rest = await restOfStatus(look, unusable);
