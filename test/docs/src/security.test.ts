@@ -5,7 +5,11 @@ import { ROOT, textOf } from './documents.ts';
 /** Where the tests of each table of SECURITY.md lie, if their names have no path. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'attack of one namespace on another': readdirSync(`${ROOT}packages`).map((name) => `${name}/test/cluster`),
-  'attack on one machine': ['engine/src/directory', 'cli/src'],
+  'attack on one machine': [
+    'engine/src/directory',
+    ...readdirSync(`${ROOT}packages/engine/src/directory`).map((name) => `engine/src/directory/${name}`),
+    'cli/src',
+  ],
 };
 
 interface Row {

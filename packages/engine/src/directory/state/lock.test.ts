@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../../test/directories.ts';
-import { converge, passOnce, runDirectory } from '../../index.ts';
+import { converge, diskFiles, passOnce, runDirectory } from '../../index.ts';
 import { ownIdentity } from './process-identity.ts';
 
 const directories = new Directories();
@@ -148,6 +148,23 @@ describe('A lock', () => {
     expect(readFileSync(join(directory, 'state/authorities/default/mesh.json'), 'utf8')).toBe(before);
     await lock.release();
     expect(readFileSync(lockOf(directory), 'utf8')).toContain('theirs');
+  });
+
+  test('that was lost is the error of a write that fails because its new holder cleared away', async () => {
+    const directory = directories.make();
+    let isHeld = false;
+    const home = directories.home(directory, {
+      ...diskFiles,
+      create: async (path, ...rest) => {
+        if (!isHeld) return diskFiles.create(path, ...rest);
+        steal(directory);
+        throw Object.assign(new Error('ENOENT'), { code: 'ENOENT', path });
+      },
+    });
+    const lock = await home.lock();
+    isHeld = true;
+    expect(await codeOf(() => converge(loaded(home), 'default/mesh'))).toMatch(/^HOME_LOCK_LOST/);
+    await lock.release();
   });
 
   test('that was removed by hand counts as lost', async () => {

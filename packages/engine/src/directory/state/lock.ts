@@ -167,7 +167,13 @@ export const fenced = (files: Files, check: () => void): Files => {
     <Args extends unknown[]>(write: (...args: Args) => Promise<void>) =>
     async (...args: Args): Promise<void> => {
       check();
-      await write(...args);
+      try {
+        await write(...args);
+      } catch (error) {
+        // Whoever took the lock meanwhile may have cleared away what this write was about to use.
+        check();
+        throw error;
+      }
     };
   return {
     ...files,
