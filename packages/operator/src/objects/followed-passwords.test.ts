@@ -53,9 +53,12 @@ test('of forty Secrets that a namespace names, sixteen are watched, and the othe
   const places = Array.from({ length: 40 }, (_, index) => place('evil', `p${index}`));
   for (const { name } of places) await write('evil', name, { password: `secret ${name}` });
   followed.follow(places);
-  await vi.waitFor(async () => {
-    for (const each of places) expect(await textOf(each)).toBe(`secret ${each.name}`);
-  });
+  await vi.waitFor(
+    async () => {
+      for (const each of places) expect(await textOf(each)).toBe(`secret ${each.name}`);
+    },
+    { timeout: 20_000 },
+  );
   const watched = new Set(
     server.requests.flatMap(({ query, watch }) => (watch ? [query.get('fieldSelector')] : [])),
   );
@@ -63,7 +66,7 @@ test('of forty Secrets that a namespace names, sixteen are watched, and the othe
   // A place that is free again is used.
   const before = watches();
   followed.follow([...places.slice(1), place('evil', 'new')]);
-  await expect.poll(watches).toBeGreaterThan(before);
+  await expect.poll(watches, { timeout: 20_000 }).toBeGreaterThan(before);
 });
 
 test('nothing is kept of a Secret but the beginning of one key, and what is too long is no password', async () => {
