@@ -24,6 +24,9 @@ export class Resolver {
   readonly #follow: Follow;
   #last: ResolvedResources | undefined;
   #reading: Promise<ResolvedResources> | undefined;
+  /** The newest reading; `forget` leaves it: a pass under way goes on asking about what it began with. */
+  #known: { readonly turn: number; readonly resolved: ResolvedResources } | undefined;
+  #turns = 0;
 
   constructor(options: ResourceOptions, scope: Scope, source: Source, follow: Follow) {
     this.#options = options;
@@ -32,16 +35,23 @@ export class Resolver {
     this.#follow = follow;
   }
 
-  /** As they were resolved last; undefined: not yet, or not since `forget`. */
+  /** As they were resolved last; undefined: not yet. */
   get last(): ResolvedResources | undefined {
-    return this.#last;
+    return this.#known?.resolved;
+  }
+
+  async #remembering(reading: Promise<ResolvedResources>): Promise<ResolvedResources> {
+    const turn = ++this.#turns;
+    const resolved = await reading;
+    if (turn > (this.#known?.turn ?? 0)) this.#known = { turn, resolved };
+    return resolved;
   }
 
   /** As the caches have them; reads them anew after `forget`. */
   async resolved(): Promise<ResolvedResources> {
     if (this.#last !== undefined) return this.#last;
     if (this.#reading !== undefined) return this.#reading;
-    const reading = this.#resolveNow();
+    const reading = this.#remembering(this.#resolveNow());
     this.#reading = reading;
     try {
       const resolved = await reading;
@@ -62,7 +72,7 @@ export class Resolver {
   async fresh(): Promise<ResolvedResources> {
     const { declarations } = this.#options;
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
-    return this.#resolve(declared, labels);
+    return this.#remembering(this.#resolve(declared, labels));
   }
 
   async #resolveNow(): Promise<ResolvedResources> {
@@ -92,7 +102,7 @@ export class Resolver {
 
   /** Objects that are followed one by one: sources in other hands, and those of kinds that are not watched whole. */
   get places(): readonly Place[] {
-    return this.#last === undefined ? [] : this.#placesIn(this.#last);
+    return this.last === undefined ? [] : this.#placesIn(this.last);
   }
 
   #placesIn({ sources, declared }: ResolvedResources): readonly Place[] {
@@ -109,15 +119,15 @@ export class Resolver {
 
   /** Whether a Secret is one whose CA an Authority is to take over. */
   isAdopted(place: Place): boolean {
-    return this.#last?.adopted.has(idOfPlace(place)) === true;
+    return this.last?.adopted.has(idOfPlace(place)) === true;
   }
 
   /** Whether an object without our label is a source, or to be taken over. */
   isWanted(place: Place): boolean {
     return (
       this.isAdopted(place) ||
-      this.#last?.adoptable.has(idOfPlace(place)) === true ||
-      this.#last?.sources.some((source) => nameOf(source) === nameOf(place)) === true
+      this.last?.adoptable.has(idOfPlace(place)) === true ||
+      this.last?.sources.some((source) => nameOf(source) === nameOf(place)) === true
     );
   }
 
@@ -129,7 +139,7 @@ export class Resolver {
   }
 
   askedAt(leaf: string): Instant | undefined {
-    const found = this.#last?.declared.find(
+    const found = this.last?.declared.find(
       ({ kind, namespace, name }) => kind === 'Leaf' && `${namespace}/${name}` === leaf,
     );
     return found === undefined || found.createdAt === 0 ? undefined : found.createdAt;

@@ -65,9 +65,9 @@ export class CustomResources implements Declarations {
     );
     for (const informer of this.#resources) {
       informer.on('changed', ({ before, after }) => {
-        // Our own writes of status change nothing that we read.
-        if (before?.generation !== after?.generation || !sameAnnotations(before, after))
-          onChange((after ?? before)?.namespace);
+        // Our own writes of status change nothing that we read. One that was made anew meanwhile begins with generation 1 again.
+        const isSame = before?.generation === after?.generation && before?.uid === after?.uid;
+        if (!isSame || !sameAnnotations(before, after)) onChange((after ?? before)?.namespace);
       });
     }
     if (only === undefined) {

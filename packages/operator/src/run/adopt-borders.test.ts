@@ -157,3 +157,80 @@ test('a resource of one namespace has no authority of another looked at that it 
   await issued('evil', 'named');
   expect((passes.get('other/own') ?? 0) - (before.get('other/own') ?? 0)).toBeLessThanOrEqual(most + 1);
 }, 60_000);
+
+test('resources that change all the time neither make an Authority forget what it adopts, nor keep it waiting', async () => {
+  const { certificate, key } = await ownCa();
+  const data = Object.fromEntries(
+    Object.entries({ 'ca.crt': certificate, 'tls.crt': certificate, 'tls.key': key }).map(([name, text]) => [
+      name,
+      Buffer.from(text).toString('base64'),
+    ]),
+  );
+  operate();
+  const end = new AbortController();
+  await leaf('evil', 'restless', 'nobodys');
+  const churn = (async () => {
+    for (let index = 0; !end.signal.aborted; index++)
+      await kube.patch(
+        RESOURCE_KINDS.Leaf,
+        { namespace: 'evil', name: 'restless' },
+        { merge: { spec: { dnsNames: [`a${index}.evil.svc`] } } },
+      );
+  })();
+  try {
+    for (let index = 0; index < 8; index++) {
+      const name = `web${index}`;
+      const labels = { 'handover.dev/adopt': 'true' };
+      await kube.create(secrets, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { namespace: 'prod', name, labels },
+        data,
+      });
+      await ask('Authority', 'prod', name, { adopt: { secret: name } });
+      await kube.create(RESOURCE_KINDS.Leaf, {
+        apiVersion: 'handover.dev/v1alpha1',
+        kind: 'Leaf',
+        metadata: { namespace: 'prod', name, annotations: labels },
+        spec: { authority: name, dnsNames: [`${name}.prod.svc`] },
+      } as KubeObject);
+      const held = async (file: string): Promise<string> => {
+        const found = await kube.get(secrets, { namespace: 'prod', name });
+        return Buffer.from(found?.data?.[file] ?? '', 'base64')
+          .toString()
+          .trim();
+      };
+      await expect.poll(() => held('tls.crt'), { timeout: 10_000 }).not.toBe(certificate.trim());
+      expect(await held('ca.crt')).toContain(certificate.trim());
+    }
+  } finally {
+    end.abort();
+    await churn;
+  }
+}, 120_000);
+
+test('a Leaf that was deleted and made anew while nobody looked is issued anew, though its generation is the same', async () => {
+  await ask('Authority', 'prod', 'mesh', {});
+  await leaf('prod', 'web', 'mesh');
+  operate();
+  await issued('prod', 'web');
+  await expect.poll(() => passes.get('prod/mesh') ?? 0, { timeout: 10_000 }).toBeGreaterThan(0);
+  const held = async (): Promise<string | undefined> =>
+    (await kube.get(secrets, { namespace: 'prod', name: 'web' }))?.data?.['tls.crt'];
+  const before = await held();
+  await server.stop();
+  const { store } = server;
+  const kind = store.kind('handover.dev', 'v1alpha1', 'leaves');
+  const place = { namespace: 'prod', name: 'web' };
+  store.delete(kind, place, {}, false);
+  const made = {
+    apiVersion: 'handover.dev/v1alpha1',
+    kind: 'Leaf',
+    metadata: place,
+    spec: { authority: 'mesh', dnsNames: ['other.prod.svc'] },
+  };
+  store.create(kind, place, made as never, { manager: 'kubectl', subresource: '', dryRun: false });
+  server.compact();
+  await server.start();
+  await expect.poll(() => held().catch(() => before), { timeout: 20_000 }).not.toBe(before);
+}, 60_000);
