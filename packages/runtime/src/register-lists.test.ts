@@ -81,6 +81,45 @@ test('under register the CAs of the file are replaced inside a list, and those o
   }
 });
 
+test('under register an older text of the file that is added to a new context stands for the newest', async () => {
+  const [older, newer] = [new MockCa('older'), new MockCa('newer')];
+  const change = async (...cas: readonly MockCa[]): Promise<void> => {
+    const reloaded = next(trust, 'reloaded');
+    volume.write(files(leaf, ...cas));
+    await reloaded;
+  };
+  await change(older);
+  const text = readFileSync(volume.path('ca.crt'), 'utf8');
+  const kept = contextWith({ ca: text });
+  const half = kept.context;
+  await change(newer);
+  half.addCACert(own.pem); // a half that the program has kept over the change
+  const contexts = [contextAfter({ ca: own.pem }, text), contextAfter({}, text), kept];
+  const ports: number[] = [];
+  for (const ca of [older, newer, own])
+    ports.push(scope.add(await listen(tls.createServer({ ...ca.leaf() }, hello))).port);
+  const trusted = async (): Promise<boolean[][]> => {
+    const all: boolean[][] = [];
+    for (const secureContext of contexts) {
+      const answers: boolean[] = [];
+      for (const port of ports) answers.push(await ok(readByte({ port, secureContext })));
+      all.push(answers);
+    }
+    return all;
+  };
+  expect(await trusted()).toEqual([
+    [false, true, true],
+    [false, true, false],
+    [false, true, true],
+  ]);
+  await change(two);
+  expect(await trusted()).toEqual([
+    [false, false, true],
+    [false, false, false],
+    [false, false, true],
+  ]);
+});
+
 test('under register a list made from a file that is not loaded yet is followed as a whole', async () => {
   const late = new MockCa('late');
   const port = scope.add(await listen(tls.createServer({ ...late.leaf() }, hello))).port;

@@ -98,7 +98,8 @@ export class FollowedMaterial {
   /** A context with these options refused the newest material. */
   refused(thrown: unknown, { ca, identity, profile }: Followed): void {
     this.#isRefused = true;
-    if (ca !== undefined) this.#sources.trust?.[SOURCE].complain(thrown);
+    // Without a followed CA in its options it has one that was added later.
+    if (ca !== undefined || !(identity || profile)) this.#sources.trust?.[SOURCE].complain(thrown);
     if (identity) this.#sources.identity?.[SOURCE].complain(thrown);
     if (profile) this.#sources.profile?.complain(thrown);
   }
@@ -121,6 +122,11 @@ export class FollowedMaterial {
   /** Whether anything of a context is followed. `added`: what the program has added, maybe with the contents of HANDOVER_CA. */
   follows({ ca, identity, profile }: Followed, added: readonly unknown[]): boolean {
     return ca !== undefined || identity || profile || (this.#cas?.has(added) ?? false);
+  }
+
+  /** Whether it is the contents of HANDOVER_CA, now or before. */
+  isOfFile(pem: unknown): boolean {
+    return this.#cas?.has([pem]) ?? false;
   }
 
   /** The program's options with the newest material in place of what came from followed files. */

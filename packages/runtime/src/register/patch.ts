@@ -32,6 +32,15 @@ function followContexts(material: FollowedMaterial): void {
     if (followed === undefined) return createSecureContext(options);
     const own: (string | Buffer)[] = [];
     const follows = (): boolean => material.follows(followed, own);
+    let newest: unknown;
+    let version = 0;
+    let live: SecureContext | undefined;
+    let isKept = false;
+    const keep = (): void => {
+      if (isKept || live === undefined || !follows()) return;
+      isKept = true;
+      material.keep(live);
+    };
     const build = (): SecureContext => {
       const context = createSecureContext(follows() ? material.optionsFor(options, followed) : options);
       const native = context.context as NativeContext;
@@ -41,26 +50,29 @@ function followContexts(material: FollowedMaterial): void {
       native.addCACert = (pem) => {
         addCACert(pem);
         own.push(pem);
+        // An older text of the file stands for the newest one. A half that was kept over a change is used no more.
+        if (material.isOfFile(pem) || native !== newest) version = 0;
+        keep();
       };
+      newest = native;
+      version = material.version;
       return context;
     };
     const first = build();
     // For one connection that is made now; Node 26 takes such a context apart afterwards.
     if ((options as { readonly singleUse?: boolean }).singleUse) return first;
-    let native: unknown = first.context;
-    let version = material.version;
     const get = (): unknown => {
-      if (version === material.version || !follows()) return native;
+      if (version === material.version || !follows()) return newest;
       version = material.version;
       try {
-        native = build().context;
+        build();
       } catch (error) {
         material.refused(error, followed);
       }
-      return native;
+      return newest;
     };
-    const live = Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
-    if (follows()) material.keep(live);
+    live = Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+    keep();
     return live;
   };
   tls.createSecureContext = made;
