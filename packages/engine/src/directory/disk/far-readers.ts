@@ -96,6 +96,13 @@ const cannotRead = (why: string): HandoverError =>
     },
   );
 
+const unasked = (path: string): HandoverError =>
+  new EngineError(
+    'FILE_NO_ANSWER',
+    `${path} was not asked within ${IN_LINE_MS / 1_000} s, because others before it did not answer; the next look asks it`,
+    { path, retry: 'later' },
+  );
+
 /** Reads in processes of their own, each file within its deadline. */
 export class FarReaders implements FarFiles {
   readonly #module: URL;
@@ -103,8 +110,8 @@ export class FarReaders implements FarFiles {
   readonly #readers = new Set<Reader>();
   readonly #idle: Reader[] = [];
   readonly #asked = new Map<string, Promise<Answer>>();
-  /** Paths that did not answer, and when they are asked again. */
-  readonly #slow = new Map<string, number>();
+  /** Paths that did not answer, what is said of them, and when they are asked again. */
+  readonly #slow = new Map<string, { readonly until: number; readonly error: Error }>();
   /** Paths at which a reader is stuck. */
   readonly #stuck = new Set<string>();
   #stopped = false;
@@ -142,12 +149,14 @@ export class FarReaders implements FarFiles {
 
   async #inTurn(asked: Asked, path: string, share: string, withinMs: number): Promise<Answer> {
     const began = performance.now();
-    if (began < (this.#slow.get(path) ?? 0)) throw noAnswer(path);
+    const before = this.#slow.get(path);
+    if (before !== undefined && began < before.until) throw before.error;
     // What answered last time never waits behind what did not.
-    const answer = await this.#turns.take(this.#slow.has(path) ? SLOW : share, async () =>
-      performance.now() - began > IN_LINE_MS ? undefined : this.#ask(asked, path, withinMs),
+    const answer = await this.#turns.take(before === undefined ? share : SLOW, async () =>
+      performance.now() - began > IN_LINE_MS ? 'unasked' : this.#ask(asked, path, withinMs),
     );
     if (this.#stopped) throw cannotRead('handover is ending');
+    if (answer === 'unasked') throw unasked(path);
     if (answer === undefined) throw noAnswer(path);
     if ('failed' in answer) throw whole(answer.failed);
     return answer;
@@ -156,6 +165,7 @@ export class FarReaders implements FarFiles {
   async #ask(asked: Asked, path: string, withinMs: number): Promise<Answer | undefined> {
     if (this.#stopped || this.#stuck.has(path) || this.#stuck.size >= MOST_STUCK) return undefined;
     const reader = this.#idle.pop() ?? this.#start();
+    const began = performance.now();
     let answer: Answer | undefined;
     try {
       answer = await reader.ask(asked, withinMs);
@@ -165,7 +175,10 @@ export class FarReaders implements FarFiles {
       throw error;
     }
     if (answer !== undefined) {
-      this.#slow.delete(path);
+      // A socket that accepts and says nothing ends in an error after its time, and its reader goes on.
+      if ('failed' in answer && performance.now() - began >= ANSWER_MS)
+        this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: whole(answer.failed) });
+      else this.#slow.delete(path);
       this.#idle.push(reader);
       reader.rest(() => {
         this.#idle.splice(this.#idle.indexOf(reader), 1);
@@ -173,7 +186,7 @@ export class FarReaders implements FarFiles {
       });
       return answer;
     }
-    this.#slow.set(path, performance.now() + AGAIN_MS);
+    this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: noAnswer(path) });
     this.#stuck.add(path);
     void reader.ended.then(() => this.#stuck.delete(path));
     reader.kill();
