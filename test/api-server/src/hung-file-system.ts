@@ -16,7 +16,7 @@ import { join } from 'node:path';
 export const canHang = process.platform === 'linux' && process.getuid?.() === 0 && existsSync('/dev/fuse');
 
 export interface HungFileSystem {
-  /** Everything below it blocks whoever looks at it. Never look at it here. */
+  /** Everything below it blocks the process that looks at it. Never look at it here. */
   readonly path: string;
   /** What waits for an answer gets an error, and the file system is gone. */
   end(): void;

@@ -17,7 +17,7 @@ export const FILE_ERROR_CODES = {
   FILE_LINK_LOOP: entry('Links form a circle, or are too many.', 'Correct the link.'),
   FILE_MISSING: entry('A file does not exist.', 'Correct the path, or create or mount the file.'),
   FILE_NO_ANSWER: entry(
-    'A file that another program writes could not be read within 2 seconds: its file system does not answer.',
+    'A file or socket of another program was not read in time: its file system, or one that was asked before it, does not answer.',
     'Mount the file system again, or name a file on a local one; Handover tries again.',
   ),
   FILE_NOT_REGULAR: entry('The path is a directory, pipe or device.', 'Name a regular file.'),

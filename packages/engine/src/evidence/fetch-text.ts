@@ -43,6 +43,15 @@ export const fetchText = (options: RequestOptions, secure: boolean): Promise<str
     ask.on('close', () => reject(new Error('the connection ended without an answer'))).end();
   });
 
+/** Whether an error of `fetchText` says that no answer came in time. */
+export const isTimeout = ({
+  name,
+  code,
+}: {
+  readonly name: string;
+  readonly code?: string | undefined;
+}): boolean => name === 'TimeoutError' || code === 'ABORT_ERR';
+
 /** The status document behind a socket. Its path is looked up by this process. */
 export const askSocket = (socketPath: string): Promise<string> =>
   fetchText({ socketPath, path: STATUS_PATH }, false);

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { HandoverError, type Instant, STATUS_PATH } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { inWords, urlInWords } from '../look/system-errors.ts';
-import { askSocket, fetchText, TIMEOUT_MS } from './fetch-text.ts';
+import { askSocket, fetchText, isTimeout, TIMEOUT_MS } from './fetch-text.ts';
 import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
 
 /** Where a process serves its status document. */
@@ -47,7 +47,7 @@ const NO_ANSWER = `no answer within ${TIMEOUT_MS / 1000} s`;
 const reasonOf = (error: unknown): string => {
   if (error instanceof HandoverError) return error.message;
   const { name, code } = error as NodeJS.ErrnoException;
-  if (name === 'TimeoutError' || code === 'ABORT_ERR') return NO_ANSWER;
+  if (isTimeout({ name, code })) return NO_ANSWER;
   return code === 'ENOENT' ? 'there is no such file' : inWords(error);
 };
 

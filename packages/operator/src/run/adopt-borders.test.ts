@@ -168,7 +168,7 @@ test('resources that change all the time neither make an Authority forget what i
   );
   operate();
   const end = new AbortController();
-  await leaf('evil', 'restless', 'nobodys');
+  await leaf('evil', 'restless', 'absent');
   const churn = (async () => {
     for (let index = 0; !end.signal.aborted; index++)
       await kube.patch(
@@ -209,7 +209,7 @@ test('resources that change all the time neither make an Authority forget what i
   }
 }, 120_000);
 
-test('a Leaf that was deleted and made anew while nobody looked is issued anew, though its generation is the same', async () => {
+test('a Leaf that was deleted and made anew while the API server was away is issued anew, though its generation is the same', async () => {
   await ask('Authority', 'prod', 'mesh', {});
   await leaf('prod', 'web', 'mesh');
   operate();

@@ -19,12 +19,17 @@ export interface FarFiles {
 }
 
 export const ANSWER_MS = 2_000;
-export const NO_ANSWER = `did not answer within ${ANSWER_MS / 1_000} s`;
-export const noAnswer = (path: string): HandoverError =>
-  new EngineError('FILE_NO_ANSWER', `${path} ${NO_ANSWER}; is its file system there?`, {
-    path,
-    retry: 'later',
-  });
+/** How long a question may wait for its turn. */
+export const IN_LINE_MS = 10_000;
+
+/** Why a path was not read, to be said after its name. */
+const WHY_UNREAD = {
+  noAnswer: `did not answer within ${ANSWER_MS / 1_000} s; is its file system there?`,
+  unasked: `was not asked within ${IN_LINE_MS / 1_000} s, because others before it did not answer; the next look asks it`,
+} as const;
+
+export const unread = (path: string, why: keyof typeof WHY_UNREAD): HandoverError =>
+  new EngineError('FILE_NO_ANSWER', `${path} ${WHY_UNREAD[why]}`, { path, retry: 'later' });
 
 /** In this process, which a file system that does not answer would block: for tests, which run from source. */
 export const nearFiles = (files: PathReader = diskFiles): FarFiles => ({

@@ -2,8 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
+import { isTimeout } from '../../evidence/fetch-text.ts';
 import { Turns } from '../../scheduling/turns.ts';
-import { ANSWER_MS, type FarFiles, nearFiles, noAnswer } from './far-files.ts';
+import { ANSWER_MS, type FarFiles, IN_LINE_MS, nearFiles, unread } from './far-files.ts';
 import { type Answer, type Asked, whole } from './reader-messages.ts';
 import type { PathAsk, SeenPath } from './seen-path.ts';
 import type { PathReader } from './trusted-path.ts';
@@ -15,8 +16,6 @@ const SLOW = 'slow';
 const AGAIN_MS = 10_000;
 /** Readers that even SIGKILL does not end, because the kernel waits for the file system: beyond them nothing is asked. */
 const MOST_STUCK = 8;
-/** How long a question may wait for its turn. */
-const IN_LINE_MS = 10_000;
 /** A socket has its own 2 s; the rest is for its path. */
 const DOCUMENT_MS = 3_000;
 const START_MS = 30_000;
@@ -32,18 +31,8 @@ class Reader {
   #idle: NodeJS.Timeout | undefined;
   #giveUp = (): void => {};
 
-  constructor(module: URL) {
-    const child = fork(fileURLToPath(module), [], {
-      cwd: '/',
-      env: { ...process.env, NODE_OPTIONS: '' },
-      execArgv: [],
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+  constructor(child: ChildProcess) {
     this.#child = child;
-    // It keeps nothing running: a question is awaited by its deadline.
-    child.unref();
-    child.channel?.unref();
     this.ended = new Promise((resolve) => {
       child.once('exit', () => resolve()).once('error', () => resolve());
     });
@@ -94,13 +83,6 @@ const cannotRead = (why: string): HandoverError =>
     {
       retry: 'later',
     },
-  );
-
-const unasked = (path: string): HandoverError =>
-  new EngineError(
-    'FILE_NO_ANSWER',
-    `${path} was not asked within ${IN_LINE_MS / 1_000} s, because others before it did not answer; the next look asks it`,
-    { path, retry: 'later' },
   );
 
 /** Reads in processes of their own, each file within its deadline. */
@@ -156,8 +138,8 @@ export class FarReaders implements FarFiles {
       performance.now() - began > IN_LINE_MS ? 'unasked' : this.#ask(asked, path, withinMs),
     );
     if (this.#stopped) throw cannotRead('handover is ending');
-    if (answer === 'unasked') throw unasked(path);
-    if (answer === undefined) throw noAnswer(path);
+    if (answer === 'unasked') throw unread(path, 'unasked');
+    if (answer === undefined) throw unread(path, 'noAnswer');
     if ('failed' in answer) throw whole(answer.failed);
     return answer;
   }
@@ -165,7 +147,6 @@ export class FarReaders implements FarFiles {
   async #ask(asked: Asked, path: string, withinMs: number): Promise<Answer | undefined> {
     if (this.#stopped || this.#stuck.has(path) || this.#stuck.size >= MOST_STUCK) return undefined;
     const reader = this.#idle.pop() ?? this.#start();
-    const began = performance.now();
     let answer: Answer | undefined;
     try {
       answer = await reader.ask(asked, withinMs);
@@ -176,7 +157,7 @@ export class FarReaders implements FarFiles {
     }
     if (answer !== undefined) {
       // A socket that accepts and says nothing ends in an error after its time, and its reader goes on.
-      if ('failed' in answer && performance.now() - began >= ANSWER_MS)
+      if ('failed' in answer && isTimeout(answer.failed))
         this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: whole(answer.failed) });
       else this.#slow.delete(path);
       this.#idle.push(reader);
@@ -186,7 +167,7 @@ export class FarReaders implements FarFiles {
       });
       return answer;
     }
-    this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: noAnswer(path) });
+    this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: unread(path, 'noAnswer') });
     this.#stuck.add(path);
     void reader.ended.then(() => this.#stuck.delete(path));
     reader.kill();
@@ -195,7 +176,17 @@ export class FarReaders implements FarFiles {
 
   #start(): Reader {
     if (this.#readers.size === 0) process.on('exit', this.stop);
-    const reader = new Reader(this.#module);
+    const child = fork(fileURLToPath(this.#module), [], {
+      cwd: '/',
+      env: { ...process.env, NODE_OPTIONS: '' },
+      execArgv: [],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    // It keeps nothing running: a question is awaited by its deadline.
+    child.unref();
+    child.channel?.unref();
+    const reader = new Reader(child);
     this.#readers.add(reader);
     void reader.ended.then(() => {
       this.#readers.delete(reader);

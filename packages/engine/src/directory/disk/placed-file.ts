@@ -1,7 +1,7 @@
 import { HandoverError } from '@handover/material';
 import { isCode } from '../../error.ts';
 import type { Opened } from '../../look/read-bounded.ts';
-import { type FarFiles, NO_ANSWER } from './far-files.ts';
+import type { FarFiles } from './far-files.ts';
 import { homeFileError } from './files.ts';
 import { type PathAsk, pathSeen, type SeenPath } from './seen-path.ts';
 import { type OwnUser, type PathReader, quoted, trustedPath } from './trusted-path.ts';
@@ -57,7 +57,9 @@ const look = async ({ far, share, refuse }: Placed, ask: PathAsk): Promise<SeenP
   try {
     return await far.look(ask, share);
   } catch (error) {
-    throw isCode(error, 'FILE_NO_ANSWER') && error.path !== undefined ? refuse(NO_ANSWER) : error;
+    throw isCode(error, 'FILE_NO_ANSWER') && error.path !== undefined
+      ? refuse(error.message.slice(error.path.length + 1))
+      : error;
   }
 };
 

@@ -170,7 +170,7 @@ export const fenced = (files: Files, check: () => void): Files => {
       try {
         await write(...args);
       } catch (error) {
-        // Whoever took the lock meanwhile may have cleared away what this write was about to use.
+        // The new holder of the lock may have cleared away what this write was about to use.
         check();
         throw error;
       }
