@@ -17,7 +17,9 @@ export type CoreErrorCode =
   | 'KEYSTORE_UNSUPPORTED'
   | 'PASSWORD_UNUSABLE'
   | 'RESOURCE_DUPLICATE'
-  | 'RESOURCE_INVALID';
+  | 'RESOURCE_INVALID'
+  | 'SIGNING_REQUEST_MALFORMED'
+  | 'SIGNING_REQUEST_UNPROVEN';
 
 /** HandoverError with the codes of this package: another code does not compile. */
 export const CoreError = HandoverError<CoreErrorCode>;

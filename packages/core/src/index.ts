@@ -33,6 +33,7 @@ export {
   TRUST_HASH,
   USED_BY,
 } from './contract/marks.ts';
+export { ALL_SIGNERS, authorityOfSigner, signerOf } from './contract/pod-signer.ts';
 export {
   type AuthorityResourceStatus,
   type Condition,
@@ -69,6 +70,9 @@ export {
   type KeyAlgorithm,
   type KeyPair,
   type KeySource,
+  keyAlgorithmOf,
+  keyOfSigningRequest,
+  keyWithProof,
   type LeafInput,
   localSigner,
   matchesDnsPattern,
@@ -97,6 +101,7 @@ export {
   type Closeness,
   type ConsumerSeen,
   caGenerations,
+  chainOf,
   closeness,
   covers,
   EVIDENCE_KINDS,

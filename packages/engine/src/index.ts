@@ -55,6 +55,7 @@ export { readDocument } from './evidence/read-document.ts';
 export { startTls } from './evidence/start-tls.ts';
 export { askStatus } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
+export { entryOf, objectOf } from './ledger/entry.ts';
 export type { HistoryStep } from './ledger/history.ts';
 export type { IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
 export type { Asked, Known, Ledger } from './ledger/ledger.ts';

@@ -25,6 +25,7 @@ export {
   mutatingWebhookConfigurations,
   namespaces,
   nodes,
+  podCertificateRequests,
   pods,
   type ResourceKind,
   replicaSets,

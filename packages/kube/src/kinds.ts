@@ -104,3 +104,7 @@ export const clusterTrustBundles = (version: string): ResourceKind<ClusterTrustB
     'ClusterTrustBundle',
     false,
   );
+
+/** As ClusterTrustBundles: clusters serve different versions, and older ones none. */
+export const podCertificateRequests = (version: string): ResourceKind =>
+  kindOf(`certificates.k8s.io/${version}`, 'podcertificaterequests', 'PodCertificateRequest');

@@ -185,6 +185,14 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'What the operator recorded about consumers cannot be parsed.',
     'Delete the ConfigMap; the operator writes it again.',
   ),
+  SIGNING_REQUEST_MALFORMED: entry(
+    'A signing request of a pod cannot be read.',
+    'Delete the pod: the kubelet creates a new request.',
+  ),
+  SIGNING_REQUEST_UNPROVEN: entry(
+    'A signing request is not signed by the key that it is for.',
+    'Delete the pod: the kubelet creates a new request.',
+  ),
   SOURCE_MISSING: entry(
     'A source of a bundle does not exist.',
     'Create it; the bundle stays as it is until then.',

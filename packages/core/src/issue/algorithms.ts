@@ -39,3 +39,14 @@ export const familyOf = (key: KeyObject): KeyFamily => {
     `no certificate is issued with a key of type ${got}; use ECDSA P-256 or P-384, or RSA of 2048 bits or more`,
   );
 };
+
+/** The algorithm of a key that another program made; undefined: no certificate is issued for such a key. */
+export const keyAlgorithmOf = (key: KeyObject): KeyAlgorithm | undefined => {
+  const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {};
+  const found = Object.entries(KEYS).find(([, { size }]) =>
+    'namedCurve' in size
+      ? key.asymmetricKeyType === 'ec' && size.namedCurve === namedCurve
+      : key.asymmetricKeyType === 'rsa' && size.modulusLength === modulusLength,
+  );
+  return found?.[0] as KeyAlgorithm | undefined;
+};

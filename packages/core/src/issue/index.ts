@@ -1,4 +1,4 @@
-export type { KeyAlgorithm } from './algorithms.ts';
+export { type KeyAlgorithm, keyAlgorithmOf } from './algorithms.ts';
 export { issueCa, issueCross, unsignedCa, unsignedCross } from './ca.ts';
 export { ipOctets } from './ip-address.ts';
 export { inIpRange } from './ip-range.ts';
@@ -6,6 +6,7 @@ export { generateKey, generateKeyAside, type KeyPair, type KeySource } from './k
 export { issueLeaf, type LeafInput, unsignedLeaf } from './leaf.ts';
 export { nameConstraintsOf, outsideConstraints, type PermittedNames } from './name-constraints.ts';
 export { matchesDnsPattern, matchesTextPattern, matchesUriPattern } from './name-pattern.ts';
+export { keyOfSigningRequest, keyWithProof } from './possession.ts';
 export { subjectKeyId } from './public-key.ts';
 export { signedWith, type Unsigned } from './signed.ts';
 export { localSigner, type Signer } from './signer.ts';

@@ -1,6 +1,7 @@
 export {
   type Anchor,
   type AuthorityState,
+  chainOf,
   type Generation,
   generationOf,
   type Role,

@@ -6,6 +6,7 @@ import { durationField, exactlyOne, fields, objectName, percentField, text } fro
 import { issueTo, nameConstraints } from './issue-to.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
+import { trustDomain } from './name-fields.ts';
 import type { Fraction } from './percent.ts';
 import { bundleReload } from './reload.ts';
 
@@ -99,6 +100,17 @@ const spec = fields({
   adopt: adopt.optional(),
   nameConstraints: nameConstraints.optional(),
   rotation: rotation.prefault({}).describe('When and how the CA is rotated.'),
+  podCertificates: fields({
+    trustDomain: trustDomain()
+      .default('cluster.local')
+      .describe(
+        'Trust domain of the SPIFFE ids: spiffe://<trust domain>/ns/<namespace>/sa/<service account>.',
+      ),
+  })
+    .optional()
+    .describe(
+      'Signs PodCertificateRequests for signer handover.dev/<namespace>.<name>: a key and a certificate for each pod, with the SPIFFE id of its service account and the DNS names of its Services, as far as issueTo allows them. Absent: none are signed. Kubernetes 1.35 and later.',
+    ),
   bundle: fields({
     configMapName: objectName().optional().describe('Name of the ConfigMap. Default: <name>-trust.'),
     reload: bundleReload().optional(),

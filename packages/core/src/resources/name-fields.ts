@@ -43,6 +43,15 @@ export const dnsDomain = () =>
     error: ({ input }) => `${shown(input)} ${dnsNameProblem(String(input)) ?? ''}`,
   });
 
+/** SPIFFE-ID §2.1: lower-case letters, digits, dots, dashes and underscores. */
+export const trustDomain = () =>
+  text(
+    /^[a-z0-9._-]{1,253}$/,
+    253,
+    'a trust domain',
+    'write it like cluster.local, in lower-case letters, digits, ., - and _',
+  );
+
 const OCTET = '(0|[1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])';
 const IP = `(${OCTET}(\\.${OCTET}){3}|[0-9a-fA-F]*:[0-9a-fA-F:]*[0-9a-fA-F:.]*)`;
 const RANGE_FORM = new RegExp(`^${IP}(/(0|[1-9][0-9]{0,2}))?$`);

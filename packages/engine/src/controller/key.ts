@@ -13,6 +13,8 @@ export type ResourceKey = Of<'Authority'> | Of<'TrustBundle'> | Of<'TLSProfile'>
 /** What one pass is about. */
 export type Key =
   | ResourceKey
+  /** A PodCertificateRequest, which is answered once. */
+  | Of<'PodCertificate'>
   /** Facts about the platform, in every namespace that asks for them. */
   | { readonly kind: 'Platform' }
   /** Reading the resources anew. */
@@ -46,6 +48,8 @@ export const laneOf = (key: Key): string => {
 /** On whose account work is done: a namespace, or the cluster. */
 export const shareOf = (key: Key): string => {
   if (key.kind === 'Drift') return shareOf(key.of);
+  // Pods wait for it to start, and a pass over an authority may wait for pods.
+  if (key.kind === 'PodCertificate') return `pods of ${key.id.split('/', 1)[0]}`;
   const isNamespaced = key.kind === 'Authority' || key.kind === 'TLSProfile';
   return isNamespaced ? `namespace ${key.id.split('/', 1)[0]}` : laneOf(key);
 };

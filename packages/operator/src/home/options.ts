@@ -15,6 +15,7 @@ import type { Plural } from '../objects/place.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { ResolveOptions } from '../resources/resolved-resources.ts';
 import type { Addresses } from '../workloads/addresses.ts';
+import type { PodLeafSource } from '../workloads/pod-leaf.ts';
 import type { Workloads } from '../workloads/workload-cache.ts';
 
 /** How the API server is reached. */
@@ -60,6 +61,8 @@ export interface ConsumerOptions {
   readonly workloads?: Workloads | undefined;
   /** What the owner of an object says of readers whose pods do not say how they pick changes up. */
   readonly wordOf?: ((id: ObjectId) => string | undefined) | undefined;
+  /** Certificates that pods got for themselves. */
+  readonly podLeaves?: PodLeafSource | undefined;
   /** Whether pods are told when something they read was written. Default: true. */
   readonly nudge?: boolean | undefined;
   /** Whether the annotations of Stakater's Reloader count as the owner's word. Default: false. */

@@ -166,6 +166,16 @@ export class Changes {
     );
   };
 
+  /** A pod waits for its certificate. */
+  readonly podRequested = (request: string): void =>
+    this.term?.controller.add([{ kind: 'PodCertificate', id: request }]);
+
+  /** A pod got a certificate, which may be what a step waits for. */
+  readonly podCertified = (authority: AuthorityId): void => {
+    const key = { kind: 'Authority', id: authority } as const;
+    if (this.term?.moving.has(keyText(key)) === true) this.term.controller.add([key], POD_DEBOUNCE_MS);
+  };
+
   readonly workloadChanged = (): void =>
     this.term?.controller.add(this.term.moving.values(), POD_DEBOUNCE_MS);
 

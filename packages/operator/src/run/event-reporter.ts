@@ -4,6 +4,7 @@ import type { Happening, Regarding } from '../events/event.ts';
 import { Happenings } from '../events/happenings.ts';
 import { issuedNote } from '../events/issued.ts';
 import { EventRecorder, type RecorderOptions } from '../events/recorder.ts';
+import type { PodSigningOptions } from '../pod-certificates/signer.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { type AnyStatus, find } from './status.ts';
@@ -91,6 +92,18 @@ export class EventReporter {
     } as const;
     this.#recorder.tell(regardingOf(declared), happening);
   }
+
+  /** The kubelet says on the pod that a request was refused; what a request waits for only we know. */
+  podCertificate: PodSigningOptions['tell'] = ({ namespace, pod, signer }, verdict) => {
+    const about = { apiVersion: 'v1', kind: 'Pod', namespace, ...pod };
+    if (verdict.is === 'waits') {
+      const note = `no certificate from ${signer} yet: ${verdict.why}`;
+      this.#recorder.tell(about, { type: 'Warning', reason: 'PodCertificateWaits', action: 'Sign', note });
+    } else if (verdict.is === 'granted') {
+      const note = `the certificate from ${signer} lacks ${verdict.leftOut.join(', ')}: spec.issueTo of the Authority does not allow them`;
+      this.#recorder.tell(about, { type: 'Normal', reason: 'NamesLeftOut', action: 'Sign', note });
+    }
+  };
 
   /** A TrustBundle's fight over one of its targets, when it begins. */
   bundle(declared: Declared, status: AnyStatus): void {

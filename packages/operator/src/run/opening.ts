@@ -5,6 +5,7 @@ import { KubeHome } from '../home/home.ts';
 import { kindsWith } from '../objects/kinds.ts';
 import { OpenShiftProfile } from '../objects/openshift.ts';
 import { PLURALS } from '../objects/place.ts';
+import { WatchedRequests } from '../pod-certificates/watched.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
 import type { Changes } from './changes.ts';
@@ -27,6 +28,8 @@ export interface OpeningOptions {
 export interface OpenedHome {
   readonly home: KubeHome;
   readonly compat: Compatibility | undefined;
+  /** Undefined: this operator signs for no pods. */
+  readonly podRequests: WatchedRequests | undefined;
   /** Resolves once everything is known; rejects when `signal` comes first. */
   readonly ready: Promise<void>;
 }
@@ -69,6 +72,15 @@ export function openKubeHome({
           onChange,
         })
       : undefined;
+  const podRequests =
+    workloadCache !== undefined && cluster
+      ? new WatchedRequests({
+          kube,
+          onRequest: changes.podRequested,
+          onIssued: ({ authority }) => changes.podCertified(authority),
+          onTrouble,
+        })
+      : undefined;
   const openShift = new OpenShiftProfile(kube, signal, () => void changes.platformProfileChanged());
   const wide = PLURALS.filter((plural) =>
     plural === 'clustertrustbundles'
@@ -98,6 +110,7 @@ export function openKubeHome({
       workloads: workloadCache,
       nudge: pods.nudge,
       addresses: pods.addresses,
+      podLeaves: podRequests?.leaves,
       reloader: honoured.includes('reloader'),
     },
     on: {
@@ -114,5 +127,6 @@ export function openKubeHome({
   });
   const compatKnown = compat?.start(signal);
   home.start(signal);
-  return { home, compat, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
+  podRequests?.start(signal);
+  return { home, compat, podRequests, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
 }

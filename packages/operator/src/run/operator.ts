@@ -6,6 +6,7 @@ import { pause } from '@handover/runtime/pause';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
+import type { WatchedRequests } from '../pod-certificates/watched.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { Changes } from './changes.ts';
 import { openKubeHome } from './opening.ts';
@@ -28,6 +29,7 @@ export class Operator {
   #home: KubeHome | undefined;
   #lease: LeaderLease | undefined;
   #compat: Compatibility | undefined;
+  #podRequests: WatchedRequests | undefined;
   /** Ends the term while this replica leads. */
   #over: AbortController | undefined;
   /** The last term, which may still be ending. */
@@ -112,7 +114,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const { home, compat, ready } = openKubeHome({
+    const { home, compat, podRequests, ready } = openKubeHome({
       operator: this.#options,
       kube: kube.fenced(lease),
       swift: (this.#options.swift ?? kube).fenced(lease),
@@ -125,6 +127,7 @@ export class Operator {
     });
     this.#home = home;
     this.#compat = compat;
+    this.#podRequests = podRequests;
     this.#changes.follow(home);
     lease.on('lost', () => this.#end());
     try {
@@ -194,6 +197,7 @@ export class Operator {
       home,
       kube: this.#options.kube.fenced(lease),
       compat: this.#compat,
+      podRequests: this.#podRequests,
       changes: this.#changes,
       on: this.#tell,
     });

@@ -10,6 +10,7 @@ import { HandoverError } from '@handover/material';
 import { Refusals } from '../compat/refusals.ts';
 import { leafIdOf } from '../compat/service-ca.ts';
 import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
+import type { PodSigningOptions } from '../pod-certificates/signer.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { statusOfBundle } from './bundle-status.ts';
@@ -78,6 +79,10 @@ export class Reports {
     if (this.#resolved !== undefined)
       this.#events?.heard(event, this.#resolved, (object) => this.#options.changes.keepersOf(object));
   };
+
+  /** On the pod that waits for its certificate, or does not get it. */
+  readonly podCertificate: PodSigningOptions['tell'] = (request, verdict) =>
+    this.#events?.podCertificate(request, verdict);
 
   /** Which resources there are, and which of them are invalid. */
   resources(resolved: ResolvedResources): void {

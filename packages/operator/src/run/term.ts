@@ -21,6 +21,8 @@ import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
+import { PodSigning } from '../pod-certificates/signer.ts';
+import type { WatchedRequests } from '../pod-certificates/watched.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { askAgainAt } from './ask-again.ts';
@@ -36,6 +38,7 @@ export interface TermOptions {
   /** Writes for as long as this replica leads. */
   readonly kube: Kube;
   readonly compat: Compatibility | undefined;
+  readonly podRequests: WatchedRequests | undefined;
   readonly changes: Changes;
   readonly on: Listener;
 }
@@ -59,6 +62,7 @@ export class Term {
   readonly #options: TermOptions;
   readonly #resync: number;
   readonly #platform: PlatformKeeper;
+  readonly #podSigning: PodSigning | undefined;
   readonly #over = new AbortController();
   /** Authorities looked at in this term; and those whose pods may not have been told of a write. */
   readonly #looked = new Set<string>();
@@ -74,6 +78,10 @@ export class Term {
       on({ kind: 'failed', what, error, retryAt: undefined });
     this.reports = new Reports({ ...options, signal, onError });
     this.#platform = new PlatformKeeper(operator.kube, signal, onError);
+    const { kube, podRequests: watched } = options;
+    const tell = this.reports.podCertificate;
+    this.#podSigning =
+      watched === undefined ? undefined : new PodSigning({ kube, home, watched, signal, tell });
     this.controller = new Controller({
       clock: home.clock,
       on,
@@ -86,6 +94,7 @@ export class Term {
         TLSProfile: ({ id }) => this.#keepProfile(id),
         Platform: () => this.#keepPlatform(),
         Drift: ({ of }) => this.#putRight(of),
+        PodCertificate: async ({ id }) => this.#podSigning?.keep(id) ?? NOTHING,
       },
     });
   }
@@ -106,6 +115,8 @@ export class Term {
     for (const key of this.controller.keep(changes.keys ?? [], waitOf))
       if (key.kind === 'Authority') this.reports.forget(key.id);
     this.reports.resources(resolved);
+    const open = this.#options.podRequests?.open() ?? [];
+    this.controller.add(open.map((id) => ({ kind: 'PodCertificate', id }) as const));
     return NOTHING;
   }
 

@@ -1,0 +1,121 @@
+import { Informer, type Kube, type KubeObject, podCertificateRequests, services } from '@handover/kube';
+import { pause } from '@handover/runtime/pause';
+import { isCode } from '../error.ts';
+import { type ServiceSeen, serviceOf } from './identity.ts';
+import { PodLeaves } from './pod-leaves.ts';
+import { type PodRequest, requestOf } from './request.ts';
+
+/** Until the API server has the kind: an upgrade of the cluster brings it. */
+const ASK_AGAIN_MS = 60_000;
+const VERSIONS = ['v1', 'v1beta1'] as const;
+
+export interface WatchedRequestsOptions {
+  readonly kube: Kube;
+  /** An open request, by `namespace/name`. */
+  readonly onRequest: (id: string) => void;
+  /** A pod got a certificate. */
+  readonly onIssued: (request: PodRequest) => void;
+  readonly onTrouble: (what: string, error: Error) => void;
+}
+
+interface Following {
+  readonly version: string;
+  readonly requests: Informer<KubeObject, PodRequest>;
+  readonly services: Informer<KubeObject, ServiceSeen>;
+}
+
+/** PodCertificateRequests of our signers and the Services of the cluster, where the API server has such requests and shows them to us. */
+export class WatchedRequests {
+  readonly #options: WatchedRequestsOptions;
+  readonly leaves = new PodLeaves();
+  #following: Following | undefined;
+  #said = '';
+
+  constructor(options: WatchedRequestsOptions) {
+    this.#options = options;
+  }
+
+  /** Nothing waits for this: most clusters have no such requests. */
+  start(signal: AbortSignal): void {
+    void this.#run(signal);
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const version = await this.#served(signal);
+      if (version !== undefined) await this.#follow(version, signal);
+      await pause(ASK_AGAIN_MS, signal).catch(() => {});
+    }
+  }
+
+  async #served(signal: AbortSignal): Promise<string | undefined> {
+    try {
+      for (const version of VERSIONS)
+        if (
+          await this.#options.kube.serves('certificates.k8s.io', version, 'podcertificaterequests', {
+            signal,
+          })
+        )
+          return version;
+    } catch (error) {
+      this.#trouble(error as Error, signal);
+    }
+    return undefined;
+  }
+
+  /** Ends with the signal, or when the API server has no requests of this version any more. */
+  async #follow(version: string, signal: AbortSignal): Promise<void> {
+    const { kube, onRequest, onIssued } = this.#options;
+    const over = new AbortController();
+    const until = AbortSignal.any([signal, over.signal]);
+    const requests = new Informer<KubeObject, PodRequest>(kube, podCertificateRequests(version), {
+      project: requestOf,
+    });
+    const selecting = new Informer<KubeObject, ServiceSeen>(kube, services, { project: serviceOf });
+    requests.on('changed', ({ before, after }) => {
+      if (after?.stand.is === 'open') onRequest(`${after.namespace}/${after.name}`);
+      if (after?.stand.is !== 'issued' || before?.stand.is === 'issued') return;
+      this.leaves.saw(after);
+      onIssued(after);
+    });
+    requests.on('trouble', (error) => {
+      if (isCode(error, 'KUBE_NOT_FOUND')) over.abort();
+      else this.#trouble(error, signal);
+    });
+    selecting.on('trouble', (error) => this.#trouble(error, signal));
+    requests.on('synced', () => {
+      this.#said = '';
+    });
+    this.#following = { version, requests, services: selecting };
+    requests.start(until);
+    selecting.start(until);
+    await new Promise<void>((resolve) => until.addEventListener('abort', () => resolve(), { once: true }));
+    this.#following = undefined;
+  }
+
+  /** A right that is missing is missing for long: it is said once. */
+  #trouble(error: Error, signal: AbortSignal): void {
+    if (signal.aborted || error.message === this.#said) return;
+    this.#said = error.message;
+    this.#options.onTrouble('watching PodCertificateRequests', error);
+  }
+
+  /** Version of the API, a request, and the Services; undefined: not all of it is known, or the request is gone. */
+  find(
+    id: string,
+  ):
+    | { readonly version: string; readonly request: PodRequest; readonly services: readonly ServiceSeen[] }
+    | undefined {
+    const following = this.#following;
+    const request = following?.requests.get(id);
+    if (following === undefined || request === undefined || !following.services.synced) return undefined;
+    return { version: following.version, request, services: following.services.list() };
+  }
+
+  /** Requests without an answer. */
+  open(): readonly string[] {
+    return (this.#following?.requests.list() ?? [])
+      .filter(({ stand }) => stand.is === 'open')
+      .map(({ namespace, name }) => `${namespace}/${name}`);
+  }
+}

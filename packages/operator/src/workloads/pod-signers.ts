@@ -1,0 +1,43 @@
+import { authorityOfSigner } from '@handover/core';
+import type { KubeObject } from '@handover/kube';
+import { isMap, type Json } from '@handover/material';
+
+/** A certificate of ours that a pod has for itself, by its signer. */
+export interface PodSigner {
+  readonly signer: string;
+  /** A copy that never changes: by subPath, or made by an init container. */
+  readonly frozen: boolean;
+}
+
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
+
+const signersOf = (volume: Json): readonly string[] =>
+  list(isMap(volume.projected) ? volume.projected.sources : undefined).flatMap(({ podCertificate }) => {
+    const signer = isMap(podCertificate) ? podCertificate.signerName : undefined;
+    return typeof signer === 'string' && authorityOfSigner(signer) !== undefined ? [signer] : [];
+  });
+
+/** Signers of ours that a pod's volumes name. A volume that no container mounts counts: the kubelet gets its certificate all the same. */
+export const signersIn = ({ spec }: KubeObject): readonly PodSigner[] => {
+  if (!isMap(spec)) return [];
+  const volumes = list(spec.volumes)
+    .map((volume) => ({ name: volume.name, signers: signersOf(volume) }))
+    .filter(({ signers }) => signers.length > 0);
+  if (volumes.length === 0) return [];
+  const copies = [
+    ...list(spec.initContainers).map(
+      (container) => [container, container.restartPolicy !== 'Always'] as const,
+    ),
+    ...[...list(spec.containers), ...list(spec.ephemeralContainers)].map(
+      (container) => [container, false] as const,
+    ),
+  ].flatMap(([container, once]) =>
+    list(container.volumeMounts)
+      .filter(({ subPath, subPathExpr }) => once || Boolean(subPath) || Boolean(subPathExpr))
+      .map(({ name }) => name),
+  );
+  const found = new Map<string, boolean>();
+  for (const { name, signers } of volumes)
+    for (const signer of signers) found.set(signer, found.get(signer) === true || copies.includes(name));
+  return [...found].map(([signer, frozen]) => ({ signer, frozen }));
+};
