@@ -32,6 +32,8 @@ export interface InstallOptions {
   readonly compat?: readonly Compat[] | undefined;
   /** Whether TLSProfiles may follow OpenShift's APIServer/cluster. */
   readonly openshift?: boolean | undefined;
+  /** Whether Authorities may sign PodCertificateRequests. */
+  readonly podCertificates?: boolean | undefined;
   /** Signers whose ClusterTrustBundles it may write. */
   readonly signers?: readonly string[] | undefined;
   /** Default: none. */
@@ -82,6 +84,8 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
     );
   if (namespaced !== undefined && signers.length > 0)
     refuse('--signers needs cluster-wide rights; remove --signers or --namespaced');
+  if (namespaced !== undefined && options.podCertificates === true)
+    refuse('--pod-certificates needs cluster-wide rights; remove --pod-certificates or --namespaced');
   // The operator refuses it too, so its pods would never start.
   const wide = compat.find((name) => name !== 'reloader');
   if (namespaced !== undefined && wide !== undefined)
@@ -96,10 +100,16 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   return { ...options, namespaced: [...new Set(namespaced)].sort() };
 };
 
-export const featuresOf = ({ compat = [], openshift, metricsAuth }: InstallOptions): readonly Feature[] => [
+export const featuresOf = ({
+  compat = [],
+  openshift,
+  metricsAuth,
+  podCertificates,
+}: InstallOptions): readonly Feature[] => [
   ...(compat.includes('service-ca') ? (['service-ca'] as const) : []),
   ...(openshift === true ? (['openshift'] as const) : []),
   ...(metricsAuth === 'token' ? (['metrics-auth'] as const) : []),
+  ...(podCertificates === true ? (['pod-certificates'] as const) : []),
 ];
 
 /** What the operator may do in this installation, as the Roles will say. */

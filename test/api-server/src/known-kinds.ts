@@ -23,6 +23,7 @@ const WITH_STATUS = new Set([
   'jobs',
   'namespaces',
   'nodes',
+  'podcertificaterequests',
   'pods',
   'replicasets',
   'services',
@@ -75,6 +76,7 @@ export const BUILT_IN: readonly ServedKind[] = [
   known.validatingWebhookConfigurations,
   known.mutatingWebhookConfigurations,
   known.customResourceDefinitions,
+  known.podCertificateRequests('v1'),
 ].map(builtIn);
 
 const at =

@@ -20,6 +20,7 @@ export interface InstallFlags {
   readonly compat?: readonly Compat[];
   readonly signers?: readonly string[];
   readonly openshift?: true;
+  readonly podCertificates?: true;
   readonly metricsAuth?: MetricsAuth;
   readonly json?: true;
 }
@@ -43,6 +44,7 @@ export const installFlags = (command: Command): Command =>
     .option('--namespaced <ns,…>', 'manage only these namespaces, without cluster-wide rights', listed)
     .option('--compat <names>', `honour annotations of other programs: ${COMPAT.join(', ')}`, compatIn)
     .option('--signers <names>', 'signers whose ClusterTrustBundles the operator may write', listed)
+    .option('--pod-certificates', 'let Authorities with spec.podCertificates sign PodCertificateRequests')
     .option('--openshift', 'let TLSProfiles follow OpenShift’s APIServer/cluster')
     .addOption(
       new Option(

@@ -93,6 +93,8 @@ compat: []
 signers: []
 # Let TLSProfiles follow OpenShift's APIServer/cluster.
 openshift: false
+# Let Authorities with spec.podCertificates sign PodCertificateRequests (Kubernetes 1.35 and later).
+podCertificates: false
 # Access to metrics. none: anyone who can reach the port; token: accounts with the RBAC right, over TLS.
 metricsAuth: none
 # Install and upgrade the custom resource definitions. False for a second installation in one cluster, which shares them.
@@ -114,6 +116,7 @@ const schema = (): object => ({
     compat: list({ enum: COMPAT }),
     signers: list(pattern(PATTERNS.signer)),
     openshift: { type: 'boolean' },
+    podCertificates: { type: 'boolean' },
     metricsAuth: { enum: METRICS_AUTH },
     crds: { type: 'boolean' },
     // What helm itself puts there.

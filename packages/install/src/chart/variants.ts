@@ -42,15 +42,18 @@ export const variants = (): readonly Variant[] =>
     HONOURED.flatMap((compat) =>
       [false, true].flatMap((openshift) =>
         [[], [TOKENS.signer]].flatMap((signers) =>
-          METRICS_AUTH.map((metricsAuth) => ({
-            namespace: TOKENS.own,
-            image: TOKENS.image,
-            namespaced,
-            compat,
-            openshift,
-            signers,
-            metricsAuth,
-          })),
+          METRICS_AUTH.flatMap((metricsAuth) =>
+            [false, true].map((podCertificates) => ({
+              namespace: TOKENS.own,
+              image: TOKENS.image,
+              namespaced,
+              compat,
+              openshift,
+              podCertificates,
+              signers,
+              metricsAuth,
+            })),
+          ),
         ),
       ),
     ),
@@ -71,6 +74,7 @@ const QUESTIONS: readonly Question[] = [
     template: 'has $.Release.Namespace $watched',
     holds: ({ namespaced }) => namespaced?.includes(TOKENS.own) === true,
   },
+  { template: '$.Values.podCertificates', holds: ({ podCertificates }) => podCertificates === true },
   { template: '$.Values.openshift', holds: ({ openshift }) => openshift === true },
   {
     template: 'eq $.Values.metricsAuth "token"',

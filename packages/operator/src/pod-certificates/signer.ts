@@ -23,7 +23,7 @@ export interface PodSigningOptions {
 
 const NOTHING: Passed = { again: undefined };
 /** How long until a request that waits is looked at again: a quarter of its age. */
-const SOONEST_MS = 5 * second;
+const SOONEST_MS = second;
 const LATEST_MS = minute;
 
 /** Answers PodCertificateRequests. */

@@ -18,6 +18,12 @@ export interface WatchedRequestsOptions {
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+
 interface Following {
   readonly version: string;
   readonly requests: Informer<KubeObject, PodRequest>;
@@ -28,6 +34,7 @@ interface Following {
 export class WatchedRequests {
   readonly #options: WatchedRequestsOptions;
   readonly leaves = new PodLeaves();
+  readonly #wanted = new AbortController();
   #following: Following | undefined;
   #said = '';
 
@@ -40,7 +47,13 @@ export class WatchedRequests {
     void this.#run(signal);
   }
 
+  /** From now on: an Authority signs for pods. Until then no right is needed for it. */
+  want(): void {
+    this.#wanted.abort();
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
+    await aborted(AbortSignal.any([signal, this.#wanted.signal]));
     while (!signal.aborted) {
       const version = await this.#served(signal);
       if (version !== undefined) await this.#follow(version, signal);
@@ -89,7 +102,7 @@ export class WatchedRequests {
     this.#following = { version, requests, services: selecting };
     requests.start(until);
     selecting.start(until);
-    await new Promise<void>((resolve) => until.addEventListener('abort', () => resolve(), { once: true }));
+    await aborted(until);
     this.#following = undefined;
   }
 
@@ -97,7 +110,8 @@ export class WatchedRequests {
   #trouble(error: Error, signal: AbortSignal): void {
     if (signal.aborted || error.message === this.#said) return;
     this.#said = error.message;
-    this.#options.onTrouble('watching PodCertificateRequests', error);
+    const advice = isCode(error, 'KUBE_FORBIDDEN') ? ' (install with --pod-certificates)' : '';
+    this.#options.onTrouble(`watching PodCertificateRequests${advice}`, error);
   }
 
   /** Version of the API, a request, and the Services; undefined: not all of it is known, or the request is gone. */

@@ -37,6 +37,8 @@ export class Changes {
   #touched: Touched = new Set();
   /** When an object of another namespace last had an authority looked at, or will. */
   readonly #elsewhere = new Map<string, number>();
+  /** Called when an Authority signs for pods. */
+  onPodsWanted: (() => void) | undefined;
   /** Undefined: another replica leads, and does the work. */
   term: Term | undefined;
 
@@ -76,6 +78,8 @@ export class Changes {
     const concerned = concernedBy(changed, before, resolved);
     for (const id of this.#elsewhere.keys())
       if (!resolved.catalogue.authorities.has(id)) this.#elsewhere.delete(id);
+    if ([...resolved.catalogue.authorities.values()].some(({ spec }) => spec.podCertificates !== undefined))
+      this.onPodsWanted?.();
     // A caller that hands resources over has rights to their objects, and to no others.
     this.#index = new WorkIndex(resolved, trustNamespace, declarations === undefined);
     const isConcerned = (key: Key): boolean =>

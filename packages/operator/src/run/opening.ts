@@ -128,5 +128,6 @@ export function openKubeHome({
   const compatKnown = compat?.start(signal);
   home.start(signal);
   podRequests?.start(signal);
+  changes.onPodsWanted = () => podRequests?.want();
   return { home, compat, podRequests, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
 }
