@@ -102,6 +102,17 @@ export class Story {
       case 'write-leaf':
         this.objects.set(action.object, this.#written(action));
         return;
+      case 'reissue': {
+        const before = this.objects.get(action.object);
+        if (before?.writtenBy === undefined || before.version !== action.expect)
+          throw new Error(`conflict on ${action.object}`);
+        this.objects.set(action.object, {
+          ...before,
+          version: String(Number(before.version) + 1),
+          writtenBy: { ...before.writtenBy, asked: 'pending' },
+        });
+        return;
+      }
       case 'stamp':
         this.consumers = this.consumers.map((consumer) =>
           consumer.id === action.consumer

@@ -7,6 +7,7 @@ const MOST_ENTRIES = 100;
 const KINDS = {
   'write-bundle': 'write',
   'write-leaf': 'write',
+  reissue: 'write',
   stamp: 'roll',
   mint: 'step',
   activate: 'step',

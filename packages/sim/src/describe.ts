@@ -6,6 +6,7 @@ export const describeActions = (actions: readonly Action[]): string =>
     .slice(0, 6)
     .map((action) => {
       if (action.kind === 'stamp') return `stamp ${action.consumer} ${JSON.stringify(action.stamp)}`;
+      if (action.kind === 'reissue') return `reissue ${action.object} because ${action.why}`;
       if ('object' in action) {
         const issue = action.kind === 'write-leaf' ? action.issue : undefined;
         return `${action.kind} ${action.object} r${action.revision} (${action.anchors.length} CAs${

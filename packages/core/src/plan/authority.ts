@@ -20,6 +20,13 @@ export interface Generation {
   readonly hasKey: boolean;
   /** When it took this role, by the home's clock. */
   readonly since: Instant;
+  /**
+   * Latest end of all leaves that it signed for other programs. Raised before a signature is handed out. Undefined: not known, so that such
+   * leaves may live as long as the CA.
+   */
+  readonly lentUntil?: Instant;
+  /** Latest end of those that no object shows: the old CA stays trusted until then. Raised before a signature is handed out. */
+  readonly unseenUntil?: Instant;
 }
 
 /** A cross-certificate: the CA of generation `of`, signed by generation `by`. */

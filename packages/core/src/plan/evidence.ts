@@ -1,10 +1,10 @@
 import type { Duration, Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
-import { EXPIRY_GRACE } from './desired.ts';
 import type { EvidenceKind } from './evidence-kind.ts';
 import { otherLeaf } from './expected-leaf.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
+import { oldLeavesGone } from './old-leaves.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 import { caGenerations, listed } from './waiting.ts';
 
@@ -132,7 +132,9 @@ const ask = (context: PlanningContext, question: Question): Finding => {
   const late = context.objects.get(question.object)?.cacheLag ?? 0;
   if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin + late))
     return found('settled', since);
-  if (admits.cross && consumer.reload === 'restart') return found('cross');
+  // The bundle of an object that another program writes comes with its next leaf, and that follows the new CA.
+  const later = context.objects.get(question.object)?.writtenBy !== undefined;
+  if (admits.cross && (consumer.reload === 'restart' || later)) return found('cross');
   return waits(
     `${consumer.reload === 'restart' ? 'to restart with' : 'to load'} ${what}${detailOf(context, question, missing)}`,
   );
@@ -235,17 +237,6 @@ export const isRidOf = (
   });
 };
 
-/** Until when a program may still serve a leaf of another issuer from this Secret; undefined: there never was one. */
-export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation): Instant | undefined => {
-  const leaf = object?.leaf;
-  if (leaf === undefined) return undefined;
-  const own = issuer.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
-  if (own) return leaf.othersExpire;
-  return leaf.othersExpire !== undefined && leaf.othersExpire > leaf.notAfter
-    ? leaf.othersExpire
-    : leaf.notAfter;
-};
-
 /** Does this presenter serve a leaf of the generation? No cross-certificate covers a mistake here. */
 export const serves = (
   context: PlanningContext,
@@ -280,18 +271,4 @@ export const serves = (
   });
   if (finding.ok) return finding;
   return oldLeavesGone(context, object, generation) ?? finding;
-};
-
-/** Nothing of another issuer can be served from this Secret any more. */
-export const oldLeavesGone = (
-  context: PlanningContext,
-  object: string,
-  generation: Generation,
-): Finding | undefined => {
-  const seen = context.objects.get(object);
-  if (seen?.leaf === undefined) return undefined;
-  const end = othersExpire(seen, generation);
-  if (end === undefined) return found('unused');
-  // Valid through its last second, and by clocks that are behind ours.
-  return context.clock.reached(end + EXPIRY_GRACE) ? found('expired', end) : undefined;
 };

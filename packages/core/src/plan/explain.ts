@@ -20,6 +20,8 @@ const sentence = (action: Action): string => {
         : `Issue a leaf of CA generation ${action.issue.generation} into ${action.object} (${cas(action.anchors)}), because ${action.why}.`;
     case 'stamp':
       return `Roll ${action.consumer} (stamp ${formatStamp(action.stamp)}), because ${action.why}.`;
+    case 'reissue':
+      return `Ask for a new leaf in ${action.object}, because ${action.why}.`;
     case 'mint':
       return action.as === 'current'
         ? `Create CA generation ${action.generation}, because ${action.why}.`

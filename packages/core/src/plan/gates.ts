@@ -8,13 +8,15 @@ import {
   isRidOf,
   isUnborn,
   lagOf,
-  oldLeavesGone,
   type PlanningContext,
   serves,
 } from './evidence.ts';
 import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
+import { lentElsewhere, unseenLeaves } from './lent.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
+import { oldLeavesGone } from './old-leaves.ts';
+import { awaitedLeaves, lentObjects } from './reissues.ts';
 import { lengthOf } from './waiting.ts';
 
 /** A term of a guard that is not true yet: which consumer, and what it has to do. */
@@ -142,7 +144,10 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     ),
   );
   blockers.push(...withoutLeaf(seen, since));
-  for (const { object } of policy.leaves) {
+  const lent = lentObjects(context);
+  blockers.push(...awaitedLeaves(context, lent, current));
+  const held = lent.filter(({ leaf }) => leaf !== undefined).map(({ id }) => id);
+  for (const object of [...policy.leaves.map((leaf) => leaf.object), ...held]) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {
       if (isUnborn(context, object)) continue;
@@ -162,7 +167,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
     const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.reloadWithin);
     if (!settled) {
       const waitsFor = policy.consumersFound
-        ? 'to be known as unused: no pod mounts this Secret, so its old leaf counts as in use until it expires; annotate the Leaf with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody'
+        ? `to be known as unused: no pod mounts this Secret, so its old leaf counts as in use until it expires; annotate its ${objects.get(object)?.writtenBy === undefined ? 'Leaf' : 'Certificate'} with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody`
         : `to be loaded: programs without evidence have reloadWithin (${lengthOf(policy.reloadWithin)}) from the write`;
       blockers.push({ consumer: object, waitsFor, since });
     }
@@ -187,7 +192,11 @@ export const gateTwo = (
   mode: GateMode,
 ): readonly Blocker[] => {
   const { context, seen } = askedPart(all, view);
-  const presenters = outOfUse(context, seen, current);
+  const presenters = [
+    ...outOfUse(context, seen, current),
+    ...lentElsewhere(all, view, current),
+    ...unseenLeaves(all),
+  ];
   if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
   // No old leaf is in use. The cross-certificate covers a verifier that has not confirmed, so the owner may choose to go on.
   if (mode.impatient && context.policy.onBlocked === 'Proceed' && everyOldLeafExpired(context, seen, current))
@@ -197,6 +206,7 @@ export const gateTwo = (
 
 const presentedIn = (context: PlanningContext, seen: Observed): readonly string[] => [
   ...context.policy.leaves.map((leaf) => leaf.object),
+  ...lentObjects(context).map(({ id }) => id),
   ...seen.consumers.flatMap((consumer) => consumer.presents),
 ];
 

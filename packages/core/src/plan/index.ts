@@ -11,6 +11,7 @@ export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.t
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
+export { lending, withLent } from './lending.ts';
 export {
   type ClockDoubt,
   type ConsumerSeen,
@@ -23,11 +24,13 @@ export {
   type Reload,
   type ShownLeaf,
   type Unread,
+  type WrittenBy,
 } from './observed.ts';
 export { passesAt } from './passes-at.ts';
 export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
 export type { Policy } from './policy.ts';
 export { type NotReady, notReady, type Refusal } from './ready.ts';
+export { MOST_REISSUES, type Reissue } from './reissues.ts';
 export type { StampAction } from './rollouts.ts';
 export { type Shown, shownFor } from './shown.ts';
 export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';

@@ -32,7 +32,24 @@ export interface LeafSeen {
   readonly othersExpire: Instant | undefined;
 }
 
-/** A derived object: a Leaf's Secret, a bundle target, or an API field. */
+/**
+ * Another program writes the object and holds its key: this authority only signed the leaf. It is never written here; the program can be
+ * asked to get a new leaf.
+ */
+export interface WrittenBy {
+  /** For people: "cert-manager". */
+  readonly program: string;
+  /** `can`: it may be asked for a new leaf. `pending`: it was asked, and is at work. `never`: it renews when it likes. */
+  readonly asked: 'can' | 'pending' | 'never';
+  /** Why no new leaf comes, for people: then it does not count towards `MOST_REISSUES`. */
+  readonly failing?: string;
+  /** Since when it has been asked for; undefined: long ago. An object younger than a CA's last signature never held a leaf of that CA. */
+  readonly since?: Instant;
+  /** Objects that do not lie in the authority's namespace count towards `MOST_REISSUES` of this namespace only. */
+  readonly namespace?: string;
+}
+
+/** A derived object: a Leaf's Secret, a bundle target, an API field, or a Secret that another program writes. */
 export interface ObjectSeen {
   readonly id: string;
   /** The home's own version of it: a write that was decided on another version does not land. */
@@ -51,6 +68,8 @@ export interface ObjectSeen {
   readonly elsewhere?: boolean;
   /** How stale a file of it can be, for running and for new processes. Default: `cacheLag` of the policy, for new ones. */
   readonly cacheLag?: Duration;
+  /** Undefined: Handover writes it. */
+  readonly writtenBy?: WrittenBy;
 }
 
 /** What one process reported, or a probe saw. Membership counts, not equality of hashes. */

@@ -5,7 +5,8 @@ import type { Policy } from './policy.ts';
 
 /** Dates to try: objects that were written one after another let a step pass one after another. */
 const MOST_DATES = 8;
-const isWrite = (kind: string): boolean => kind.startsWith('write-') || kind === 'stamp';
+const isWrite = (kind: string): boolean =>
+  kind.startsWith('write-') || kind === 'stamp' || kind === 'reissue';
 
 /**
  * When a step that waits is taken, if nothing happens but that time passes; within a tenth of the time left. Undefined: no

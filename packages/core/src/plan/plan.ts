@@ -9,6 +9,7 @@ import type { Blocker } from './gates.ts';
 import { activation, nextStep } from './next-step.ts';
 import type { ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
+import { type Reissue, reissuesFor } from './reissues.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, isValidYet, type Taken, type Transition } from './transition.ts';
 import { listed } from './waiting.ts';
@@ -26,12 +27,12 @@ export type Swap = Transition & {
   readonly why: string;
 };
 
-export type Action = BundleWrite | LeafWrite | StampAction | Swap;
+export type Action = BundleWrite | LeafWrite | Reissue | StampAction | Swap;
 
 /** Whether it changes an object or workload outside the authority's namespace: no step waits for it, and its failure is reported there. */
 export const isElsewhere = (action: Action): boolean => 'elsewhere' in action && action.elsewhere === true;
 
-/** Either writes, or stamps, or exactly one swap, or nothing. Where no step can be taken, `blockedBy` names what blocks it. */
+/** Either writes, or stamps, both with requests for new leaves, or exactly one swap, or nothing. Where no step can be taken, `blockedBy` names what blocks it. */
 export interface Plan {
   readonly phase: Phase;
   readonly actions: readonly Action[];
@@ -112,11 +113,15 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   // Objects elsewhere may be rewritten by their owners, or fail, without end: they come after any step that is due.
   const { writes, notes: writeNotes } = writesFor(context);
   notes.push(...writeNotes);
-  if (writes.some((write) => !isElsewhere(write))) return answer({ actions: writes, notes });
+  // No step waits for an answer to them: gate 2 waits for the leaves.
+  const reissues = reissuesFor(context, mode);
+  if (writes.some((write) => !isElsewhere(write)))
+    return answer({ actions: [...writes, ...reissues], notes });
 
   const { stamps, notes: stampNotes } = stampsFor(context, seen, mode);
   notes.push(...stampNotes);
-  if (stamps.some((stamp) => !isElsewhere(stamp))) return answer({ actions: stamps, notes });
+  if (stamps.some((stamp) => !isElsewhere(stamp)))
+    return answer({ actions: [...stamps, ...reissues], notes });
 
   const step = nextStep(context, seen, mode);
   const blockedBy = step === undefined ? [] : [...doubted, ...step.blockedBy];
@@ -125,7 +130,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
       ? [{ consumer: 'rotation.paused', waitsFor: PAUSED, since: now }]
       : blockedBy;
   if (step !== undefined && held.length === 0) return { ...swap(step.transition, step.why), notes };
-  const actions = writes.length > 0 ? writes : stamps;
+  const actions = [...(writes.length > 0 ? writes : stamps), ...reissues];
   return answer({ actions, blockedBy: held, notes, wakeAt: clock.wakeAt });
 };
 

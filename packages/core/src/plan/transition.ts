@@ -94,7 +94,16 @@ export const applyTransition = (
       const adopted: readonly Generation[] =
         adopts === undefined
           ? []
-          : [{ number, role: 'current', anchors: adopts, hasKey: adoptsKey, since: made.at }];
+          : [
+              {
+                number,
+                role: 'current',
+                anchors: adopts,
+                hasKey: adoptsKey,
+                since: made.at,
+                lentUntil: adopts[0].notAfter,
+              },
+            ];
       const kept = before.filter((one) => one.number !== transition.replaces);
       return next([...kept, ...adopted, ...(adoptsKey ? [] : [minted(generation, transition.as)])], {
         lastGeneration: generation,

@@ -1,9 +1,10 @@
 import { type Instant, instant } from '@handover/material';
 import { trusted, withRole } from './authority.ts';
 import { bundleAt, desired, EXPIRY_GRACE } from './desired.ts';
-import { othersExpire, type PlanningContext } from './evidence.ts';
+import type { PlanningContext } from './evidence.ts';
 import { renewalDueAt, SKEW } from './expiry.ts';
 import { FOREIGN_SPEC, type ObjectSeen } from './observed.ts';
+import { othersExpire } from './old-leaves.ts';
 import type { LeafPolicy } from './policy.ts';
 import { isValidYet } from './transition.ts';
 

@@ -17,6 +17,7 @@ import {
 } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
 import { loggedIssuer } from './logged-issuer.ts';
+import { reissue } from './reissue.ts';
 import { swapAuthority } from './swap.ts';
 
 /** Carries out one action of a plan that was made on `sight`. */
@@ -26,6 +27,8 @@ export async function act(home: Home, observation: Observation, action: Action):
       return writeBundle(home, observation, action);
     case 'write-leaf':
       return writeLeaf(home, observation, action);
+    case 'reissue':
+      return reissue(home, action);
     case 'stamp':
       return stamp(home, observation, action);
     case 'mint':

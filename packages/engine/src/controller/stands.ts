@@ -3,6 +3,7 @@ import type { Action, Plan } from '@handover/core';
 /** A write or a stamp names the version it rests on, which fences it; a creation or a step names nothing that could. */
 const mayRestOnCache = (action: Action): boolean =>
   action.kind === 'stamp' ||
+  action.kind === 'reissue' ||
   ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
 
 /** There is nothing to do and nothing to wait for. */

@@ -42,6 +42,8 @@ const isGeneration = (value: unknown): value is Generation =>
   ROLES.includes(value.role) &&
   typeof value.hasKey === 'boolean' &&
   isNumber(value.since) &&
+  (value.lentUntil === undefined || isNumber(value.lentUntil)) &&
+  (value.unseenUntil === undefined || isNumber(value.unseenUntil)) &&
   Array.isArray(value.anchors) &&
   value.anchors.length > 0 &&
   value.anchors.every(isAnchor);

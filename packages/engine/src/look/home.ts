@@ -108,6 +108,12 @@ export interface Rollouts {
   stamp(consumer: string, expect: string, stamp: Stamp, authority: AuthorityId): Promise<void>;
 }
 
+/** Asks other programs for new leaves of objects that they write. */
+export interface Reissues {
+  /** Lands only on version `expect` of what is asked, else `CONFLICT`. */
+  ask(object: ObjectId, expect: string, why: string): Promise<void>;
+}
+
 export interface ProfileWriter {
   /** Lands only on version `expect` of the workload, else `CONFLICT`. */
   stamp(consumer: string, expect: string, hash: string): Promise<void>;
@@ -140,6 +146,8 @@ export interface Home {
   readonly teller?: ProgramTeller | undefined;
   /** Undefined: this home restarts nothing. */
   readonly rollouts?: Rollouts | undefined;
+  /** Undefined: no other program writes leaves of this home's authorities. */
+  readonly reissues?: Reissues | undefined;
   readonly profiles?: ProfileWriter | undefined;
   /** Stated by every home. Undefined: nothing that is issued here outlives the process. */
   readonly ledger: Ledger | undefined;

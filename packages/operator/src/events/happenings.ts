@@ -65,8 +65,9 @@ const REASONS = {
 } as const satisfies Partial<Record<Action['kind'], readonly [Happening['type'], string, string]>>;
 
 const stepOf = (plan: Plan, action: Action): readonly AuthorityHappening[] => {
-  if (action.kind === 'write-bundle' || action.kind === 'write-leaf' || action.kind === 'stamp') return [];
-  const [type, reason, step] = REASONS[action.kind];
+  const told = action.kind in REASONS ? REASONS[action.kind as keyof typeof REASONS] : undefined;
+  if (told === undefined) return [];
+  const [type, reason, step] = told;
   const [sentence = ''] = explain({ ...plan, actions: [action], blockedBy: [], notes: [] });
   return [{ type, reason, action: step, note: sentence }];
 };

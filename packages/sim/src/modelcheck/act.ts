@@ -8,6 +8,7 @@ import {
   type Swap,
 } from '@handover/core';
 import { day, hour, type Instant, instant } from '@handover/material';
+import { askFor } from './lent.ts';
 import { BASE, type ModelObject, type ModelPod, type ModelWorld, type State, ticks } from './model.ts';
 import { natureOf } from './observe.ts';
 
@@ -25,6 +26,8 @@ export const perform = (
     case 'write-bundle':
     case 'write-leaf':
       return write(world, state, action);
+    case 'reissue':
+      return askFor(state, action);
     case 'stamp': {
       const consumer = state.consumers[action.consumer];
       if (consumer === undefined || JSON.stringify(consumer.stamp) !== seenStamp) return undefined;
@@ -193,7 +196,7 @@ const leafAfter = (state: State, action: LeafWrite, before: ModelObject | undefi
 };
 
 /** For consumers that promised to reload in time, the time runs from the first write that they have not loaded. */
-const fallBehind = (
+export const fallBehind = (
   world: ModelWorld,
   state: State,
   object: string,
@@ -224,5 +227,5 @@ export const promiseOf = (world: ModelWorld, id: string): number | undefined => 
   if (nature.hidden === true || nature.neverReloads === true) return undefined;
   if (nature.reload === 'field') return ticks(world, 2);
   if (nature.reload === 'restart' || nature.acknowledges === true) return undefined;
-  return ticks(world, 3);
+  return world.policy.reloadWithin ?? ticks(world, 3);
 };

@@ -22,6 +22,7 @@ export interface Plot {
   readonly torn?: boolean;
   readonly neighbour?: readonly string[];
   readonly timed?: ModelWorld['timed'];
+  readonly lent?: ModelWorld['lent'];
   /** Secrets of another tool: a CA in use whose key is lost, and no authority yet. */
   readonly adopted?: boolean;
   /** Natures that exist from the start; default: all. */
@@ -53,9 +54,11 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
       leafEnd,
     };
   })();
-  const secrets = [...new Set(Object.values(plot.natures).flatMap((nature) => nature.presents ?? []))].filter(
+  const shown = Object.values(plot.natures).filter(({ unseen }) => unseen !== true);
+  const secrets = [...new Set(shown.flatMap((nature) => nature.presents ?? []))].filter(
     (id) => id !== 'late',
   );
+  const isLent = (id: string): boolean => plot.lent?.[id] !== undefined;
   const held: ModelObject = {
     version: 1,
     revision: plot.adopted === true ? undefined : 1,
@@ -105,17 +108,23 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
       bundleBehind: undefined,
       leafBehind: undefined,
     };
-    consumers[id] = { pods: Array.from({ length: nature.pods ?? 1 }, () => pod), stamp: undefined };
+    const count = nature.unseen === true ? 0 : (nature.pods ?? 1);
+    consumers[id] = { pods: Array.from({ length: count }, () => pod), stamp: undefined };
   }
   const initial: State = {
     now: BASE,
     authority: plot.adopted === true ? undefined : authority,
     backup: undefined,
     objects: Object.fromEntries([
-      ...secrets.map((id) => [id, { ...held, leaf }] as const),
+      ...secrets.map(
+        (id) => [id, { ...held, leaf, ...(isLent(id) ? { revision: undefined } : {}) }] as const,
+      ),
       ...(plot.bundles ?? []).map((id) => [id, held] as const),
     ]),
-    leaves: Object.fromEntries(secrets.map((id) => [id, { spec: 0, createdAt: past }])),
+    leaves: Object.fromEntries(
+      secrets.filter((id) => !isLent(id)).map((id) => [id, { spec: 0, createdAt: past }]),
+    ),
+    lent: Object.fromEntries(Object.keys(plot.lent ?? {}).map((id) => [id, { asked: false }])),
     consumers,
     controllers: Array.from({ length: plot.controllers ?? 1 }, () => []),
     views: Array.from({ length: plot.controllers ?? 1 }, () => undefined),
@@ -139,6 +148,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
     initial,
     ...(plot.torn === undefined ? {} : { torn: plot.torn }),
     ...(plot.neighbour === undefined ? {} : { neighbour: plot.neighbour }),
+    ...(plot.lent === undefined ? {} : { lent: plot.lent }),
     ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
     ...(plot.caches === undefined ? {} : { caches: plot.caches }),
     ...(plot.slow === undefined ? {} : { slow: plot.slow }),

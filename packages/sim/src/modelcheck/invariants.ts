@@ -42,8 +42,8 @@ const failingPair = (world: ModelWorld, state: State, oracle: Oracle): string | 
           )
             continue;
           // A peer's clock may be up to an hour behind: certificates begin an hour early.
-          const clocks =
-            world.timed === undefined ? [state.now] : [state.now, instant(state.now - 40 * minute)];
+          const all = world.timed === undefined ? [state.now] : [state.now, instant(state.now - 40 * minute)];
+          const clocks = natureOf(world, p).expires === true ? all.filter(livesAt(from.chain[0])) : all;
           // With two distrusts at once no chain suits every verifier: GnuTLS fails until the second is over.
           const accepts = (clock: Instant): boolean =>
             state.distrust.length > 1
@@ -58,6 +58,13 @@ const failingPair = (world: ModelWorld, state: State, oracle: Oracle): string | 
   }
   return undefined;
 };
+
+const livesAt =
+  (leaf: string) =>
+  (clock: Instant): boolean => {
+    const end = /~(-?\d+)/.exec(leaf)?.[1];
+    return end === undefined || clock < Number(end) * 1000 + Date.UTC(2030, 0, 1);
+  };
 
 const bundleIsOver = (bundle: readonly string[], state: State): boolean =>
   bundle.every((name) => {
@@ -154,7 +161,9 @@ const isCooperative = (world: ModelWorld): boolean =>
       (world.neighbour !== undefined && nature.outside === true) ||
       (nature.unrollable !== true &&
         (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined))),
-  ) && ['removals', 'restores', 'deletions'].every((fault) => (world.initial.budget[fault] ?? 0) === 0);
+  ) &&
+  Object.values(world.lent ?? {}).every(({ stuck, elsewhere }) => stuck !== true || elsewhere === true) &&
+  ['removals', 'restores', 'deletions'].every((fault) => (world.initial.budget[fault] ?? 0) === 0);
 
 /** At most two generations are in use, so that bundles stay short with any number of rotations. */
 const crowded = (state: State): string | undefined => {

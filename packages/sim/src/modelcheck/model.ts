@@ -72,8 +72,28 @@ export interface Nature {
   readonly hidden?: boolean;
   readonly neverReloads?: boolean;
   readonly stripsCross?: boolean;
+  /** Presents a leaf that no object shows, from some moment until that leaf ends. */
+  readonly unseen?: boolean;
+  /** Stops when its leaf ends. */
+  readonly expires?: boolean;
   /** No template to stamp: only its owner can restart it. */
   readonly unrollable?: boolean;
+}
+
+/** An object that another program writes; what is true of the program does not change. */
+export interface Lent {
+  /** It renews when it likes. */
+  readonly unasked?: boolean;
+  /** In another namespace. */
+  readonly elsewhere?: boolean;
+  /** The program is away. */
+  readonly stuck?: boolean;
+}
+
+/** What the program is about to write. */
+export interface LentState {
+  readonly asked: boolean;
+  readonly signed?: { readonly leaf: LeafSeen; readonly anchors: readonly string[] };
 }
 
 export type Deed = { readonly action: Action; readonly seenStamp?: string };
@@ -86,6 +106,7 @@ export interface State {
   /** Declared Leaves: their spec, and since when. */
   readonly leaves: Readonly<Record<string, { readonly spec: number; readonly createdAt: Instant }>>;
   readonly consumers: Readonly<Record<string, ModelConsumer>>;
+  readonly lent: Readonly<Record<string, LentState>>;
   /** Actions that each controller has decided and not done yet. */
   readonly controllers: readonly (readonly Deed[])[];
   /** Each controller's view of all but the authority, in worlds where it reads them one after the other. */
@@ -129,6 +150,8 @@ export interface ModelWorld {
   readonly torn?: boolean;
   /** Objects of another namespace, whose owner is hostile. */
   readonly neighbour?: readonly string[];
+  /** Objects that other programs write. */
+  readonly lent?: Readonly<Record<string, Lent>>;
   /** Nothing depends on time, so time does not advance. */
   readonly timeless?: boolean;
 }

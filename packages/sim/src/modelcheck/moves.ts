@@ -1,6 +1,7 @@
 import { type Action, isElsewhere, type Plan, type plan as realPlan } from '@handover/core';
 import { instant } from '@handover/material';
 import { modelChain, perform, promiseOf } from './act.ts';
+import { lentMoves } from './lent-moves.ts';
 import { type Deed, type ModelConsumer, type ModelPod, type ModelWorld, type State, ticks } from './model.ts';
 import { besideNeighbour, MODES, staysWritten, TURNS } from './neighbour.ts';
 import { natureOf, observeModel, policyOf, sameStamp } from './observe.ts';
@@ -32,6 +33,7 @@ export const movesFrom = (world: ModelWorld, state: State, planner: PlannerUnder
       idle: world.timed ? state.idle + 1 : 0,
     });
   }
+  lentMoves(world, state, may);
   environment(state, may);
   const turned = world.neighbour === undefined ? undefined : spend(state, 'turns');
   if (turned !== undefined)
@@ -40,9 +42,9 @@ export const movesFrom = (world: ModelWorld, state: State, planner: PlannerUnder
   return moves;
 };
 
-type May = (label: string, next: State | undefined, benign?: boolean) => void;
+export type May = (label: string, next: State | undefined, benign?: boolean) => void;
 
-const spend = (state: State, what: string): State | undefined => {
+export const spend = (state: State, what: string): State | undefined => {
   const left = state.budget[what] ?? 0;
   return left === 0 ? undefined : { ...state, budget: { ...state.budget, [what]: left - 1 } };
 };
@@ -256,6 +258,14 @@ const environment = (state: State, may: May): void => {
     for (const [id, consumer] of Object.entries(state.consumers)) {
       const gone = { ...state.consumers, [id]: { ...consumer, pods: [] } };
       may(`${id} is scaled to nothing`, { ...departures, consumers: gone }, false);
+    }
+  }
+  const returns = spend(state, 'returns');
+  if (returns !== undefined) {
+    for (const [id, consumer] of Object.entries(state.consumers)) {
+      if (consumer.pods.length > 0) continue;
+      const back = { ...state.consumers, [id]: { ...consumer, pods: [newPod(state, consumer)] } };
+      may(`${id} is scaled up again`, { ...returns, consumers: back }, false);
     }
   }
   const deletions = spend(state, 'deletions');

@@ -1,5 +1,6 @@
 import { borderMutants } from './border-mutants.ts';
 import { distrustMutants } from './distrust-mutants.ts';
+import { lentMutants } from './lent-mutants.ts';
 import type { Mutant } from './mutant.ts';
 
 export const mutants: readonly Mutant[] = [
@@ -247,11 +248,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'an old leaf counts as expired before its end',
-    file: 'evidence.js',
-    from: 'return context.clock.reached(end + EXPIRY_GRACE) ?',
+    file: 'old-leaves.js',
+    from: 'return clock.reached(end + EXPIRY_GRACE) ?',
     to: 'return true ?',
     worlds: ['an unknown presenter'],
   },
   ...borderMutants,
   ...distrustMutants,
+  ...lentMutants,
 ];

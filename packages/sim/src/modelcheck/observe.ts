@@ -1,5 +1,6 @@
 import type { Anchor, ConsumerSeen, ObjectSeen, Observed, Policy, Proof } from '@handover/core';
 import { day, duration, instant } from '@handover/material';
+import { writtenBy } from './lent.ts';
 import { BASE, type ModelPod, type ModelWorld, type Nature, type State, ticks } from './model.ts';
 import { isTheirs } from './neighbour.ts';
 
@@ -14,6 +15,7 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
       anchors: object.anchors,
       changedAt: object.changedAt,
       leaf: object.leaf,
+      ...writtenBy(world, state, id),
       ...(world.slow?.includes(id) === true ? { cacheLag: ticks(world, 3) } : {}),
     }),
   ),

@@ -1,6 +1,7 @@
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
 import { evidenceWorlds } from './evidence-worlds.ts';
+import { lentWorlds } from './lent-worlds.ts';
 import type { ModelWorld, Nature } from './model.ts';
 import { hot, instantly, promised, stubborn } from './natures.ts';
 import { neighbourWorlds } from './neighbour-worlds.ts';
@@ -283,4 +284,5 @@ export const worlds: readonly ModelWorld[] = [
   }),
   ...evidenceWorlds,
   ...neighbourWorlds,
+  ...lentWorlds,
 ];

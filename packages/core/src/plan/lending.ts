@@ -1,0 +1,38 @@
+import { day, type Instant, instant } from '@handover/material';
+import type { AuthorityState, Generation } from './authority.ts';
+
+const later = (a: Instant | undefined, b: Instant): Instant => (a === undefined || b > a ? b : a);
+
+const ends = ({ lentUntil, unseenUntil }: Generation): readonly unknown[] => [lentUntil, unseenUntil];
+
+/**
+ * The state to write before the current CA signs a leaf for another program; undefined: the state covers it already. The revision stays:
+ * nothing is derived from these dates. They are rounded up to whole days, so that many leaves need few writes.
+ */
+export const lending = (
+  state: AuthorityState,
+  notAfter: Instant,
+  isUnseen: boolean,
+): AuthorityState | undefined => {
+  const generations = state.generations.map((one): Generation => {
+    if (one.role !== 'current') return one;
+    const end = instant(Math.min(Math.ceil(notAfter / day) * day, one.anchors[0].notAfter));
+    const lent = { ...one, lentUntil: later(one.lentUntil, end) };
+    return isUnseen ? { ...lent, unseenUntil: later(one.unseenUntil, end) } : lent;
+  });
+  const changed = generations.some((one, index) =>
+    ends(one).some((end, at) => end !== ends(state.generations[index] ?? one)[at]),
+  );
+  return changed ? { ...state, generations } : undefined;
+};
+
+/** A state with the later dates of both: what another writer raised meanwhile is kept. */
+export const withLent = (state: AuthorityState, stored: AuthorityState | undefined): AuthorityState => ({
+  ...state,
+  generations: state.generations.map((one) => {
+    const other = stored?.generations.find(({ number }) => number === one.number);
+    const pick = (key: 'lentUntil' | 'unseenUntil'): Partial<Generation> =>
+      other?.[key] === undefined ? {} : { [key]: later(one[key], other[key]) };
+    return { ...one, ...pick('lentUntil'), ...pick('unseenUntil') };
+  }),
+});

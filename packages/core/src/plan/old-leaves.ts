@@ -1,0 +1,53 @@
+import { type Instant, instant } from '@handover/material';
+import type { AuthorityState, Generation } from './authority.ts';
+import { EXPIRY_GRACE } from './desired.ts';
+import type { Finding, PlanningContext } from './evidence.ts';
+import type { ObjectSeen } from './observed.ts';
+
+/** Whether the leaf in an object was signed by this generation. */
+export const isLeafOf = (object: ObjectSeen | undefined, { anchors }: Generation): boolean =>
+  anchors.some(({ fingerprint }) => fingerprint === object?.leaf?.issuer);
+
+/** Until when a program may still serve a leaf of another issuer from this Secret; undefined: there never was one. */
+export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation): Instant | undefined => {
+  const leaf = object?.leaf;
+  if (leaf === undefined) return undefined;
+  const own = issuer.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
+  if (own) return leaf.othersExpire;
+  return leaf.othersExpire !== undefined && leaf.othersExpire > leaf.notAfter
+    ? leaf.othersExpire
+    : leaf.notAfter;
+};
+
+/** Of an object that another program writes, no record says which leaves it held: those of every CA that signed while it was there. */
+const lentBefore = (
+  { generations }: AuthorityState,
+  { writtenBy }: ObjectSeen,
+  issuer: Generation,
+): Instant | undefined => {
+  const signed = generations.filter(
+    ({ role, number, since }) =>
+      role !== 'next' &&
+      number !== issuer.number &&
+      !((writtenBy?.since ?? Number.NEGATIVE_INFINITY) > since),
+  );
+  const ends = signed.map(({ anchors, lentUntil }) =>
+    Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter),
+  );
+  return ends.length === 0 ? undefined : instant(Math.max(...ends));
+};
+
+/** Nothing of another issuer can be served from this Secret any more. */
+export const oldLeavesGone = (
+  { objects, state, clock }: PlanningContext,
+  object: string,
+  generation: Generation,
+): Finding | undefined => {
+  const seen = objects.get(object);
+  if (seen?.leaf === undefined) return undefined;
+  const isLent = seen.writtenBy !== undefined && isLeafOf(seen, generation);
+  const end = isLent ? lentBefore(state, seen, generation) : othersExpire(seen, generation);
+  if (end === undefined) return { ok: true, by: 'unused', at: undefined };
+  // Valid through its last second, and by clocks that are behind ours.
+  return clock.reached(end + EXPIRY_GRACE) ? { ok: true, by: 'expired', at: end } : undefined;
+};

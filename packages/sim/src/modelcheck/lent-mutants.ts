@@ -1,0 +1,113 @@
+import type { Mutant } from './mutant.ts';
+
+/** Faults in the rules about objects that other programs write. */
+export const lentMutants: readonly Mutant[] = [
+  {
+    name: 'no other program is asked for a new leaf',
+    file: 'reissues.js',
+    from: 'if (current?.hasKey !== true)',
+    to: 'if (true)',
+    worlds: ['a Secret that another program writes'],
+  },
+  {
+    name: 'a program that is at work is asked again',
+    file: 'reissues.js',
+    from: "const why = object.writtenBy?.asked === 'can'",
+    to: "const why = object.writtenBy?.asked !== 'never'",
+    worlds: ['a program that is away'],
+  },
+  {
+    name: 'a program that cannot be asked is asked',
+    file: 'reissues.js',
+    from: "const why = object.writtenBy?.asked === 'can'",
+    to: "const why = object.writtenBy?.asked !== 'pending'",
+    worlds: ['a program that renews unasked, and does not'],
+  },
+  {
+    name: 'gate 2 does not look into Secrets that other programs write',
+    file: 'gates.js',
+    from: 'blockers.push(...awaitedLeaves(context, lent, current));',
+    to: '',
+    worlds: ['a Secret that another program writes, with no pod at times'],
+  },
+  {
+    name: 'a Secret that another program writes, without known consumers, may be retired at once',
+    file: 'old-leaves.js',
+    from: 'isLent ? lentBefore(state, seen, generation) :',
+    to: '',
+    worlds: ['a Secret that another program writes, for an unknown presenter'],
+  },
+  {
+    name: 'gate 2 does not wait for the caches of Secrets that other programs write',
+    file: 'gates.js',
+    from: '...policy.leaves.map((leaf) => leaf.object), ...held',
+    to: '...policy.leaves.map((leaf) => leaf.object)',
+    worlds: [
+      'a Secret that another program writes, beside stale caches',
+      'a Secret that another program writes, for an unknown presenter',
+    ],
+  },
+  {
+    name: 'gate 1 waits for bundles that only come with the new leaf',
+    file: 'evidence.js',
+    from: "(consumer.reload === 'restart' || later)",
+    to: "consumer.reload === 'restart'",
+    worlds: ['a Secret that another program writes'],
+  },
+  {
+    name: 'without a cross-certificate, no bundle of another program gets the new CA first',
+    file: 'reissues.js',
+    from: 'return mode.strict !== undefined && next',
+    to: 'return false && next',
+    worlds: ['a Secret that another program writes, beside a presenter that strips the cross-certificate'],
+  },
+  {
+    name: 'bundles of other programs keep a distrusted CA',
+    file: 'reissues.js',
+    from: 'if (bad !== undefined)',
+    to: 'if (false)',
+    worlds: ['a Secret that another program writes, and distrust'],
+  },
+  {
+    name: 'gate 2 forgets leaves of other namespaces that other programs write',
+    file: 'gates.js',
+    from: '...lentElsewhere(all, view, current),',
+    to: '',
+    worlds: ['a Secret of another namespace that another program writes'],
+  },
+  {
+    name: 'gate 2 gives programs of other namespaces no time to load a leaf that came late',
+    file: 'lent.js',
+    from: 'if (shown || clock.aged(leaf.issuerSince, policy.reloadWithin + lagOf(context, id)))',
+    to: 'if (true)',
+    worlds: ['a Secret of another namespace that another program writes'],
+  },
+  {
+    name: 'a leaf of another namespace holds a rotation up after its end',
+    file: 'reissues.js',
+    from: 'if (oldLeavesGone(context, id, current) !== undefined)',
+    to: 'if (false)',
+    worlds: ['a program of another namespace that is away'],
+  },
+  {
+    name: 'a distrust waits for other programs of other namespaces',
+    file: 'gates.js',
+    from: 'blockers.push(...outOfUse(context, seen, current), ...allTrust(context, seen, current));',
+    to: 'blockers.push(...outOfUse(context, seen, current), ...allTrust(context, seen, current), ...lentElsewhere(all, view, current));',
+    worlds: ['a program of another namespace that is away, and distrust'],
+  },
+  {
+    name: 'gate 2 forgets leaves that no object shows',
+    file: 'gates.js',
+    from: ', ...unseenLeaves(all)];',
+    to: '];',
+    worlds: ['a leaf that no object shows'],
+  },
+  {
+    name: 'leaves that no object shows count as gone as soon as our clock says so',
+    file: 'lent.js',
+    from: 'clock.reached(end + EXPIRY_GRACE)',
+    to: 'clock.reached(end)',
+    worlds: ['a leaf that no object shows'],
+  },
+];
