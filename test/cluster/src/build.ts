@@ -64,7 +64,9 @@ export async function buildMissing(
     // Left by a killed build; no other process builds now.
     for (const name of readdirSync(bin)) if (name.startsWith('.')) rmSync(join(bin, name), { force: true });
     const begun = Date.now();
-    say(`building ${list.length} binaries once, into ${bin}; cold this takes about 11 minutes on 2 cores`);
+    say(
+      `building ${list.length} binaries once, into ${bin}; all of them, cold, take about 11 minutes on 2 cores`,
+    );
     for (const [index, binary] of list.entries()) {
       const what = `[${index + 1}/${list.length}] ${binary} ${versionOf(RECIPES[binary].module, release)}`;
       const from = Date.now();
