@@ -1,3 +1,4 @@
+export { writeJks } from './jks.ts';
 export {
   CONTENTS,
   holdsKey,

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { hour, instant, parseCertificate, parseCertificates } from '@handover/material';
 import { expect, test } from 'vitest';
-import { generateKey, issueCa, localSigner } from '../issue/index.ts';
-import { Password } from './password.ts';
-import { PKCS12_PROFILES, type Pkcs12Profile, writeTrustStore } from './pkcs12-trust.ts';
-import { encryptRc2 } from './rc2.ts';
+import { generateKey, issueCa, localSigner } from '../../src/issue/index.ts';
+import { Password } from '../../src/formats/password.ts';
+import { PKCS12_PROFILES, type Pkcs12Profile, writeTrustStore } from '../../src/formats/pkcs12-trust.ts';
+import { encryptRc2 } from '../../src/formats/rc2.ts';
 
 // Against: the system's openssl with its legacy provider.
 
