@@ -17,8 +17,9 @@ export const certificatesIn = (text: string | Uint8Array, where: string): readon
   try {
     return parseBundle(text, where).certificates.filter((certificate) => !hasNegativeSerial(certificate));
   } catch (error) {
-    if (error instanceof HandoverError && isCode(error, 'BUNDLE_EMPTY')) return [];
-    throw error;
+    if (isCode(error, 'BUNDLE_EMPTY')) return [];
+    if (!(error instanceof HandoverError) || error.message.includes(where)) throw error;
+    throw new HandoverError(error.code, `${where}: ${error.message}`, { path: where, cause: error });
   }
 };
 
