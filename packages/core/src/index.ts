@@ -1,6 +1,6 @@
 export type { AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
-export { CAINJECTOR, COMPAT, type Compat, RELOADER, SERVICE_CA } from './contract/foreign-marks.ts';
+export { CAINJECTOR, COMPAT, type Compat, RELOADER, SERVICE_CA, TRUST_MANAGER } from './contract/foreign-marks.ts';
 export {
   INJECTABLE,
   INJECTABLE_PLURALS,
@@ -54,10 +54,13 @@ export {
   type OutputSpec,
   outputBytes,
   Password,
+  type Pkcs12Profile,
   type ReadStore,
   readStore,
   type StoreFormat,
   storeFormatOf,
+  writeJks,
+  writeTrustStore,
 } from './formats/index.ts';
 export {
   generateKey,
@@ -167,11 +170,15 @@ export {
 export {
   API_VERSION,
   type Authority,
+  type ForeignBundleSource,
+  type ForeignBundleSpec,
+  type ForeignBundleTemplate,
   formatDuration,
   KINDS,
   type Kind,
   type Leaf,
   parseDuration,
+  parseForeignBundle,
   parseResource,
   parseResources,
   type Resource,

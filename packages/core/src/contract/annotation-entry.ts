@@ -1,5 +1,12 @@
 /** Its author. */
-export type AnnotationOwner = 'you' | 'Handover' | 'cainjector' | 'service-ca' | 'Reloader' | 'kubectl';
+export type AnnotationOwner =
+  | 'you'
+  | 'Handover'
+  | 'cainjector'
+  | 'service-ca'
+  | 'Reloader'
+  | 'trust-manager'
+  | 'kubectl';
 
 export interface AnnotationEntry {
   readonly name: string;

@@ -1,11 +1,12 @@
 import { type AnnotationEntry, entriesOf, FIELDS, WORKLOAD } from './annotation-entry.ts';
-import { CAINJECTOR, RELOADER, SERVICE_CA } from './foreign-marks.ts';
+import { CAINJECTOR, RELOADER, SERVICE_CA, TRUST_MANAGER } from './foreign-marks.ts';
 import { RESTARTED_AT } from './marks.ts';
 
 const kubectl = entriesOf('kubectl');
 const cainjector = entriesOf('cainjector');
 const serviceCa = entriesOf('service-ca');
 const reloader = entriesOf('Reloader');
+const trustManager = entriesOf('trust-manager');
 
 /** Annotations of other programs that Handover reads or writes. */
 export const FOREIGN_ANNOTATIONS: readonly AnnotationEntry[] = [
@@ -56,6 +57,19 @@ export const FOREIGN_ANNOTATIONS: readonly AnnotationEntry[] = [
     'a number',
     'Service',
     'Written: how often issuing failed. After ten failures Handover does not try again until this annotation is removed.',
+  ),
+  trustManager(
+    TRUST_MANAGER.bundle,
+    'a name',
+    'ConfigMap, Secret',
+    'Written: the Bundle that this object is a target of.',
+    'label',
+  ),
+  trustManager(
+    TRUST_MANAGER.hash,
+    'hex',
+    'ConfigMap, Secret',
+    'Written: what the target of a Bundle was made from. A target with another hash is written again.',
   ),
   reloader(
     RELOADER.auto,

@@ -1,5 +1,5 @@
-/** Annotations of other programs that the operator can honour. */
-export const COMPAT = ['cainjector', 'service-ca', 'reloader'] as const;
+/** Programs whose annotations, or whose resources, the operator can honour. */
+export const COMPAT = ['cainjector', 'service-ca', 'reloader', 'trust-manager'] as const;
 export type Compat = (typeof COMPAT)[number];
 
 // Names of those annotations. foreign-annotations.ts says what each means.
@@ -19,6 +19,17 @@ export const SERVICE_CA = {
   expiry: 'service.beta.openshift.io/expiry',
   error: 'service.beta.openshift.io/serving-cert-generation-error',
   errorNum: 'service.beta.openshift.io/serving-cert-generation-error-num',
+} as const;
+
+/** On the targets of a Bundle. */
+export const TRUST_MANAGER = {
+  group: 'trust.cert-manager.io',
+  bundle: 'trust.cert-manager.io/bundle',
+  hash: 'trust.cert-manager.io/hash',
+  /** Of server-side apply: what trust-manager wrote before goes on under the same name. */
+  manager: 'trust-manager',
+  /** Of labels and annotations that a Bundle may not ask for. */
+  prefixes: ['trust.cert-manager.io', 'trust-manager.io'],
 } as const;
 
 export const RELOADER = {

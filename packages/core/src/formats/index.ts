@@ -1,3 +1,4 @@
+export { writeJks } from './jks.ts';
 export {
   CONTENTS,
   holdsKey,
@@ -11,4 +12,5 @@ export {
   outputBytes,
 } from './output.ts';
 export { Password } from './password.ts';
+export { PKCS12_PROFILES, type Pkcs12Profile, writeTrustStore } from './pkcs12-trust.ts';
 export { type ReadStore, readStore, type StoreFormat, storeFormatOf } from './read-store.ts';

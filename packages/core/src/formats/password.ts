@@ -32,9 +32,14 @@ export class Password extends Unprintable<'[password]'> {
   /** What Java's own cacerts has: for stores that hold nothing secret. */
   static readonly wellKnown = new Password('changeit');
 
+  /** Of a truststore, where it stands beside the certificates for all to read: trust-manager allows 1 to 128 characters. */
+  static open(text: string): Password {
+    return new Password(text);
+  }
+
   /** PBES2 takes the characters themselves. */
   get bytes(): Uint8Array {
-    return Buffer.from(this.#text, 'latin1');
+    return Buffer.from(this.#text, 'utf8');
   }
 
   /** Two bytes a character, big endian: what PKCS#12's MAC and JKS take. */

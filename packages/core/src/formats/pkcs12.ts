@@ -1,5 +1,5 @@
 import { createCipheriv, createHmac, pbkdf2Sync } from 'node:crypto';
-import { DER_TAG } from '@handover/material';
+import { type Certificate, DER_TAG } from '@handover/material';
 import {
   explicit,
   nothing,
@@ -37,13 +37,13 @@ export const PKCS12_OID = {
 /** What Java 17 writes; OpenSSL 3 writes 2,048. */
 const ITERATIONS = 10_000;
 
-const integer = (value: number): Uint8Array => {
+export const integer = (value: number): Uint8Array => {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return unsignedInteger(bytes);
 };
 
-const algorithm = (name: string, parameters: Uint8Array): Uint8Array => sequence(oid(name), parameters);
+export const algorithm = (name: string, parameters: Uint8Array): Uint8Array => sequence(oid(name), parameters);
 
 /** DER orders the members of a SET OF by their bytes: X.690 §11.6. */
 const setOf = (...members: readonly Uint8Array[]): Uint8Array => set(...[...members].sort(Buffer.compare));
@@ -58,8 +58,13 @@ const bag = (kind: string, value: Uint8Array, attributes: readonly Uint8Array[])
 const certBag = (der: Uint8Array, attributes: readonly Uint8Array[]): Uint8Array =>
   bag(PKCS12_OID.certBag, sequence(oid(PKCS12_OID.x509), explicit(0, octetString(der))), attributes);
 
-/** EncryptedPrivateKeyInfo under PBES2: RFC 8018 §6.2. */
-const shrouded = (key: Uint8Array, password: Password, salt: Uint8Array, iv: Uint8Array): Uint8Array => {
+/** Bytes under PBES2, and the algorithm as the file names it: RFC 8018 §6.2. */
+export const underPbes2 = (
+  bytes: Uint8Array,
+  password: Password,
+  salt: Uint8Array,
+  iv: Uint8Array,
+): { readonly scheme: Uint8Array; readonly encrypted: Uint8Array } => {
   const derived = pbkdf2Sync(password.bytes, salt, ITERATIONS, 32, 'sha256');
   const cipher = createCipheriv('aes-256-cbc', derived, iv);
   const kdf = algorithm(
@@ -72,24 +77,31 @@ const shrouded = (key: Uint8Array, password: Password, salt: Uint8Array, iv: Uin
     ),
   );
   const scheme = algorithm(PKCS12_OID.pbes2, sequence(kdf, algorithm(PKCS12_OID.aes256Cbc, octetString(iv))));
-  return sequence(scheme, octetString(Buffer.concat([cipher.update(key), cipher.final()])));
+  return { scheme, encrypted: Buffer.concat([cipher.update(bytes), cipher.final()]) };
 };
 
-const contentInfo = (content: Uint8Array): Uint8Array =>
+/** EncryptedPrivateKeyInfo. */
+const shrouded = (key: Uint8Array, password: Password, salt: Uint8Array, iv: Uint8Array): Uint8Array => {
+  const { scheme, encrypted } = underPbes2(key, password, salt, iv);
+  return sequence(scheme, octetString(encrypted));
+};
+
+export const contentInfo = (content: Uint8Array): Uint8Array =>
   sequence(oid(PKCS12_OID.data), explicit(0, octetString(content)));
+
+/** CAs to trust, as one part of the file. */
+export const trustedBags = (
+  trusted: readonly { readonly alias: string; readonly certificate: Certificate }[],
+): Uint8Array => {
+  const trust = attribute(PKCS12_OID.trustedKeyUsage, oid(PKCS12_OID.anyExtendedKeyUsage));
+  return sequence(
+    ...trusted.map(({ alias, certificate }) => certBag(certificate.der, [friendlyName(alias), trust])),
+  );
+};
 
 /** Certificates and key apart: readers such as Go's expect two parts with a key, and one without. */
 const safesOf = (content: StoreContent, password: Password): readonly Uint8Array[] => {
-  if ('trusted' in content) {
-    const trust = attribute(PKCS12_OID.trustedKeyUsage, oid(PKCS12_OID.anyExtendedKeyUsage));
-    return [
-      sequence(
-        ...content.trusted.map(({ alias, certificate }) =>
-          certBag(certificate.der, [friendlyName(alias), trust]),
-        ),
-      ),
-    ];
-  }
+  if ('trusted' in content) return [trustedBags(content.trusted)];
   const { alias, key, chain } = content.identity;
   const salts = saltsOf(content);
   // Java and OpenSSL find the certificate of a key by this.

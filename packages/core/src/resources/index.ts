@@ -1,4 +1,10 @@
 export { formatDuration, parseDuration } from './duration.ts';
+export {
+  type ForeignBundleSource,
+  type ForeignBundleSpec,
+  type ForeignBundleTemplate,
+  parseForeignBundle,
+} from './foreign-bundle.ts';
 export { API_VERSION } from './metadata.ts';
 export {
   type Authority,

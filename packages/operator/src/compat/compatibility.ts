@@ -10,6 +10,7 @@ import { FollowedCainjectorInputs } from './cainjector-inputs.ts';
 import { ForeignBundles } from './foreign-bundle.ts';
 import { secretAnnotations, serviceCaInjection } from './service-ca.ts';
 import { FollowedServices } from './services.ts';
+import { type BundleOptions, FollowedBundles } from './trust-manager/followed-bundles.ts';
 
 export interface CompatibilityOptions {
   readonly kube: Kube;
@@ -17,19 +18,24 @@ export interface CompatibilityOptions {
   readonly compat: readonly Compat[];
   readonly serviceCaAuthority: string | undefined;
   readonly takeOver: boolean;
+  /** For trust-manager's Bundles. */
+  readonly bundles: BundleOptions;
   readonly onChange: () => void;
 }
 
-/** Injection by annotation: our own, and those of the programs that --compat names. */
+/** Injection by annotation, our own and those of the programs that --compat names; and trust-manager's Bundles. */
 export class Compatibility {
   readonly injectionOf: InjectionOf;
   /** With service-ca's annotations. */
   readonly services: FollowedServices | undefined;
   readonly more: (() => More) | undefined;
-  readonly #followed: (FollowedCainjectorInputs | FollowedServices)[] = [];
+  /** With trust-manager's resources. */
+  readonly bundles: FollowedBundles | undefined;
+  readonly #followed: (FollowedCainjectorInputs | FollowedServices | FollowedBundles)[] = [];
   readonly #foreign = new ForeignBundles();
 
-  constructor({ kube, compat, serviceCaAuthority, takeOver, onChange }: CompatibilityOptions) {
+  constructor(options: CompatibilityOptions) {
+    const { kube, compat, serviceCaAuthority, takeOver, onChange } = options;
     const injections: InjectionOf[] = [ownInjection];
     if (compat.includes('cainjector')) {
       const inputs = new FollowedCainjectorInputs({ kube, takeOver, onChange });
@@ -46,6 +52,10 @@ export class Compatibility {
         configMaps: services.configMaps,
         authority: serviceCaAuthority,
       });
+    }
+    if (compat.includes('trust-manager')) {
+      this.bundles = new FollowedBundles(kube, options.bundles, takeOver);
+      this.#followed.push(this.bundles);
     }
     this.injectionOf = firstOf(injections);
   }

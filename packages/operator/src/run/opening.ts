@@ -71,6 +71,7 @@ export function openKubeHome({
           compat: honoured,
           serviceCaAuthority,
           takeOver,
+          bundles: { trustNamespace: 'cert-manager', secretTargets: false, ...operator.bundles },
           onChange,
         })
       : undefined;

@@ -1,6 +1,7 @@
 import type { Compat } from '@handover/core';
 import type { Listener, Meters } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import type { BundleOptions } from '../compat/trust-manager/followed-bundles.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { Addresses } from '../workloads/addresses.ts';
 
@@ -45,6 +46,8 @@ export interface OperatorOptions {
   readonly scope?: OperatorScope;
   readonly injection?: OperatorInjection;
   readonly pods?: OperatorPods;
+  /** With `trust-manager` among `injection.compat`. Default: sources from cert-manager, no Secrets as targets. */
+  readonly bundles?: Partial<BundleOptions>;
   /** Milliseconds within which a change without an event is found, give or take a third. Default 30,000. */
   readonly resync?: number;
   /** An object that is watched changed, in every replica. */

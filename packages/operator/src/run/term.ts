@@ -20,6 +20,7 @@ import {
 import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import type { Compatibility } from '../compat/compatibility.ts';
+import { BundleKeeper } from '../compat/trust-manager/bundle-keeper.ts';
 import type { KubeHome } from '../home/home.ts';
 import { PodSigning } from '../pod-certificates/signer.ts';
 import type { WatchedRequests } from '../pod-certificates/watched.ts';
@@ -105,7 +106,18 @@ export class Term {
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
     this.controller.add([RESOURCES]);
-    await this.controller.run(signal).finally(() => this.reports.stop());
+    await Promise.all([
+      this.controller.run(signal).finally(() => this.reports.stop()),
+      this.#keepForeignBundles(signal),
+    ]);
+  }
+
+  /** They have a queue of their own: they belong to no Authority. */
+  async #keepForeignBundles(signal: AbortSignal): Promise<void> {
+    const { compat, home, kube, on } = this.#options;
+    if (compat?.bundles === undefined) return;
+    const now = () => home.clock.now();
+    await new BundleKeeper({ followed: compat.bundles, kube, now, on }).run(signal);
   }
 
   async #readResources(): Promise<Passed> {

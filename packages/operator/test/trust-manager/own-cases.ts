@@ -1,0 +1,221 @@
+import type { ControllerEvent } from '@handover/engine';
+import { configMaps, deployments, namespaces, secrets } from '@handover/kube';
+import { expect } from 'vitest';
+import { type BundleWorld, freshName, joined, Scene, TARGET_KEY, until } from './world.ts';
+
+/** A world in which Handover keeps Bundles, with Secrets allowed as targets. */
+export interface OwnWorld extends BundleWorld {
+  /** File of `--default-cas`. */
+  readonly defaultCas: string;
+  readonly events: readonly ControllerEvent[];
+}
+
+interface OwnCase {
+  readonly name: string;
+  readonly run: (scene: Scene, world: OwnWorld) => Promise<void>;
+}
+
+const failsWith = async (scene: Scene, reason: string, ...words: readonly string[]): Promise<void> => {
+  const condition = await until(`Synced=False, ${reason}`, async () => {
+    const found = await scene.condition();
+    return found?.status === 'False' && found.reason === reason && found;
+  });
+  for (const word of words) expect(condition.message).toContain(word);
+};
+
+const put = async (
+  { kube }: BundleWorld,
+  namespace: string,
+  name: string,
+  data: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<void> => {
+  await kube.create(
+    configMaps,
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, labels }, data },
+    { namespace, fieldManager: 'a-person' },
+  );
+};
+
+export const OWN_CASES: readonly OwnCase[] = [
+  {
+    name: 'sources by label are those of the trust namespace: a tenant’s ConfigMap with that label does nothing',
+    run: async (scene, world) => {
+      const [, , , four, five] = world.cas;
+      const labels = { from: scene.name };
+      await put(world, 'shop', freshName('tenant'), { 'ca.crt': five }, labels);
+      await scene.putConfigMap(freshName('source'), { 'ca.crt': four }, labels);
+      await scene.addSource({ configMap: { selector: { matchLabels: labels }, key: 'ca.crt' } });
+      await scene.synced(joined(...scene.base, four));
+      await scene.putConfigMap(freshName('source'), { 'ca.crt': five }, labels);
+      await scene.synced(joined(...scene.base, four, five));
+    },
+  },
+  {
+    name: 'a source that does not exist is named, and the targets keep what they have',
+    run: async (scene, { trustNamespace }) => {
+      await scene.addSource({ configMap: { name: 'not-there', key: 'ca.crt' } });
+      await failsWith(scene, 'SourceNotFound', `${trustNamespace}/not-there`);
+      expect((await scene.target())?.data?.[TARGET_KEY]).toBe(joined(...scene.base));
+    },
+  },
+  ...(
+    [
+      ['cut short', (pem: string) => pem.slice(0, 200), 'cut short'],
+      ['with a private key', (pem: string) => `${pem}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`, 'PRIVATE KEY'],
+    ] as const
+  ).map(
+    ([what, damage, word]): OwnCase => ({
+      name: `a source ${what} is named, and the targets keep the last good bundle until it is mended`,
+      run: async (scene, { cas: [one, two, three, four], trustNamespace }) => {
+        await scene.putConfigMap(scene.configMap, { 'configMap-key': damage(one) });
+        await failsWith(scene, 'SourceBuildError', `${trustNamespace}/${scene.configMap}`, word);
+        expect((await scene.target())?.data?.[TARGET_KEY]).toBe(joined(...scene.base));
+        await scene.putConfigMap(scene.configMap, { 'configMap-key': four });
+        await scene.synced(joined(two, three, four));
+      },
+    }),
+  ),
+  {
+    name: 'no key of a TLS Secret is included with all of its keys',
+    run: async (scene, { kube, trustNamespace: namespace }) => {
+      const name = freshName('tls');
+      await kube.create(
+        secrets,
+        {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          type: 'kubernetes.io/tls',
+          metadata: { name, namespace },
+          data: { 'tls.crt': '', 'tls.key': '' },
+        },
+        { namespace },
+      );
+      await scene.addSource({ secret: { name, includeAllKeys: true } });
+      await failsWith(scene, 'SourceBuildError', name, 'kubernetes.io/tls');
+    },
+  },
+  {
+    name: 'what trust-manager’s webhook would refuse is said in the status',
+    run: async (scene) => {
+      await scene.change((spec) => {
+        spec.target.configMap = { key: TARGET_KEY, metadata: { labels: { 'trust-manager.io/x': 'y' } } };
+      });
+      await failsWith(scene, 'SpecInvalid', 'trust-manager.io');
+      await scene.change((spec) => {
+        spec.target.configMap = { key: TARGET_KEY };
+        spec.target.additionalFormats = { jks: { key: TARGET_KEY } };
+      });
+      await failsWith(scene, 'SpecInvalid', 'additionalFormats');
+      await scene.change((spec) => {
+        delete spec.target.additionalFormats;
+        spec.sources.push({ configMap: { name: scene.name, key: TARGET_KEY } });
+      });
+      await failsWith(scene, 'SpecInvalid', 'sources[3]');
+    },
+  },
+  {
+    name: 'a Secret as target has the same contents, and goes when it is no longer asked for',
+    run: async (scene) => {
+      await scene.change(({ target }) => {
+        target.secret = { key: 'ca.crt' };
+        target.additionalFormats = { pkcs12: { key: 'ca.p12' } };
+      });
+      await until('the Secret', async () => (await scene.secretTarget())?.data?.['ca.p12'] !== undefined);
+      const { data = {} } = (await scene.secretTarget()) ?? {};
+      expect(Buffer.from(data['ca.crt'] ?? '', 'base64').toString()).toBe(joined(...scene.base));
+      await scene.change(({ target }) => {
+        delete target.secret;
+      });
+      await until('the Secret goes', async () => (await scene.secretTarget()) === undefined);
+      expect((await scene.target())?.data?.[TARGET_KEY]).toBe(joined(...scene.base));
+    },
+  },
+  {
+    name: 'a ConfigMap that was there before keeps its other keys, when the Bundle comes and when it goes',
+    run: async (scene, world) => {
+      const name = freshName('bundle');
+      const labels = { with: name };
+      await world.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+      await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced, as by trust-manager' });
+      const more = new Scene(world, name);
+      await more.create({
+        sources: [{ inLine: world.cas[0] }],
+        target: { configMap: { key: 'ca.crt' }, namespaceSelector: { matchLabels: labels } },
+      });
+      await until('the CA', async () => (await more.target(name))?.data?.['ca.crt'] === joined(world.cas[0]));
+      expect((await more.target(name))?.data?.mine).toBe('stays');
+      await more.change(({ target }) => {
+        target.namespaceSelector = { matchLabels: { none: 'of them' } };
+      });
+      await until('the CA goes', async () => (await more.target(name))?.data?.['ca.crt'] === undefined);
+      expect((await more.target(name))?.data).toEqual({ mine: 'stays' });
+      await more.end();
+    },
+  },
+  {
+    name: 'an object that Handover keeps for itself is left alone, and named',
+    run: async (scene, world) => {
+      const name = freshName('bundle');
+      await put(world, 'shop', name, { 'ca.crt': 'ours' }, { 'handover.dev/managed': 'true' });
+      const more = new Scene(world, name);
+      await more.create({ sources: [{ inLine: world.cas[0] }], target: { configMap: { key: 'ca.crt' } } });
+      await failsWith(more, 'SyncConfigMapTargetFailed', `shop/${name}`);
+      expect((await more.target('shop'))?.data).toEqual({ 'ca.crt': 'ours' });
+      expect((await more.target('kube-system'))?.data).toEqual({ 'ca.crt': joined(world.cas[0]) });
+      await more.end();
+    },
+  },
+  {
+    name: 'a label that somebody changed on a target comes back',
+    run: async (scene) => {
+      await scene.change(({ target }) => {
+        target.configMap = { key: TARGET_KEY, metadata: { labels: { team: 'a' } } };
+      });
+      await scene.everywhere('the label', ({ metadata }) => metadata.labels?.team === 'a');
+      await scene.edit('kube-system', (target) => {
+        target.metadata = { ...target.metadata, labels: { ...target.metadata.labels, team: 'b' } };
+      });
+      await until('the label is back', async () => (await scene.target())?.metadata.labels?.team === 'a');
+    },
+  },
+  {
+    name: 'while trust-manager runs in the trust namespace nothing is written; a Deployment of a tenant does not count',
+    run: async (scene, world) => {
+      const { kube, trustNamespace, events, cas } = world;
+      const make = async (namespace: string): Promise<string> => {
+        const name = freshName('trust-manager');
+        const labels = { 'app.kubernetes.io/name': 'trust-manager' };
+        const containers = [{ name: 'trust-manager', image: 'none' }];
+        await kube.create(
+          deployments,
+          {
+            apiVersion: 'apps/v1',
+            kind: 'Deployment',
+            metadata: { name, namespace, labels },
+            spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+          },
+          { namespace },
+        );
+        await kube.patch(
+          deployments,
+          { namespace, name, subresource: 'status' },
+          { merge: { status: { replicas: 1, readyReplicas: 1 } }, fieldManager: 'test' },
+        );
+        return name;
+      };
+      await make('shop');
+      await scene.afterAnotherPass();
+      const name = await make(trustNamespace);
+      const said = () =>
+        events.some(
+          (event) => event.kind === 'failed' && (event.error as Error).message.includes(`${trustNamespace}/${name}`),
+        );
+      await until('it is said', async () => said());
+      await scene.addSource({ inLine: cas[3] });
+      expect((await scene.target())?.data?.[TARGET_KEY]).toBe(joined(...scene.base));
+      await kube.delete(deployments, { namespace: trustNamespace, name });
+      await scene.synced(joined(...scene.base, cas[3]));
+    },
+  },
+];
