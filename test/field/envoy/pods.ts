@@ -10,6 +10,8 @@ interface Part {
   readonly secret: string;
   /** A ConfigMap that gives ca.crt instead of the Secret. */
   readonly trust?: string;
+  /** Key and certificate come from this signer of PodCertificateRequests instead of the Secret. */
+  readonly signer?: string;
   readonly image: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -48,20 +50,28 @@ const service = ({ namespace, name, address }: Part, ports: readonly number[]): 
 
 const READY_SECONDS = { periodSeconds: 1, timeoutSeconds: 5 };
 
+/** An hour, the shortest life that Kubernetes allows. */
+const SHORT_LIVED = {
+  keyType: 'ECDSAP256',
+  maxExpirationSeconds: 3_600,
+  certificateChainPath: 'tls.crt',
+  keyPath: 'tls.key',
+};
+
 interface Pod {
   readonly container: object;
   readonly volumes?: readonly object[];
   readonly mounts?: readonly object[];
   readonly strategy?: object;
 }
-const files = ({ secret, trust }: Part): object => {
+const files = ({ secret, trust, signer }: Part): object => {
   if (trust === undefined) return { secret: { secretName: secret } };
   const only = (...keys: readonly string[]) => keys.map((key) => ({ key, path: key }));
-  const sources = [
-    { secret: { name: secret, items: only('tls.crt', 'tls.key') } },
-    { configMap: { name: trust, items: only('ca.crt') } },
-  ];
-  return { projected: { sources } };
+  const pair =
+    signer === undefined
+      ? { secret: { name: secret, items: only('tls.crt', 'tls.key') } }
+      : { podCertificate: { signerName: signer, ...SHORT_LIVED } };
+  return { projected: { sources: [pair, { configMap: { name: trust, items: only('ca.crt') } }] } };
 };
 
 const deployment = (part: Part, { container, volumes = [], mounts = [], strategy }: Pod): object => ({

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { installation } from '@handover/install';
+import { type InstallOptions, installation } from '@handover/install';
 import type { Kube } from '@handover/kube';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { type BuildOptions, build } from 'esbuild';
@@ -105,10 +105,17 @@ export const bundlePod = async (): Promise<string> => {
   return folder;
 };
 
-/** `kubelet`: fields of its configuration that override the harness's own. `bare`: nothing of ours is installed. */
+interface StageOptions {
+  readonly nodes?: number;
+  /** Nothing of ours is installed. */
+  readonly bare?: boolean;
+  readonly install?: Partial<InstallOptions>;
+}
+
+/** `kubelet`: fields of its configuration that override the harness's own. */
 export async function setRotationStage(
   kubelet: Readonly<Record<string, unknown>> = {},
-  { nodes = 1, bare = false }: { readonly nodes?: number; readonly bare?: boolean } = {},
+  { nodes = 1, bare = false, install = {} }: StageOptions = {},
 ): Promise<RotationStage> {
   const cluster = await startCluster({ size: 'node', nodes, kubelet });
   const end = new AbortController();
@@ -125,7 +132,7 @@ export async function setRotationStage(
     entrypoint: ['node', '/app/main.mjs'],
   });
   if (!bare) {
-    const all = installation({ namespace: 'handover-system', image: 'none' });
+    const all = installation({ namespace: 'handover-system', image: 'none', ...install });
     for (const object of all.filter(({ kind }) => kind !== 'Deployment')) await cluster.apply(object);
     await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=120s');
   }

@@ -1,0 +1,63 @@
+// A Leaf, a Certificate of cert-manager, an adopted CA and a pod certificate in one mesh, through three rotations under load.
+// Against: cert-manager, a kubelet that makes keys for pods, and Node programs in pods on a real node.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../../../packages/operator/test/cluster/stage.ts';
+import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
+import {
+  allHeard,
+  during,
+  gaps,
+  MOST_GAP,
+  row,
+  tooQuiet,
+} from '../../../packages/operator/test/rotation/traffic.ts';
+import { type CertManager, startCertManager } from '../cert-manager/cert-manager.ts';
+import { APPROVE_AUTHORITIES } from '../cert-manager/roles.ts';
+import { AUTHORITY, DIRECTIONS, HOT, NAMESPACE, startMesh } from './mesh.ts';
+
+const LONG = 600_000;
+/** The kubelet gets a new certificate ten minutes after the last, and the rotation waits for it. */
+const ROTATION = '25m';
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+let stage: RotationStage;
+let certManager: CertManager;
+beforeAll(async () => {
+  stage = await setRotationStage({}, { install: { podCertificates: true } });
+  certManager = await startCertManager(stage.cluster);
+  await stage.cluster.apply(...APPROVE_AUTHORITIES);
+}, 1_800_000);
+afterAll(() => stage?.stop());
+
+const podsOf = (app: string): Promise<string> =>
+  stage.cluster.kubectl(
+    ...['get', 'pods', '-n', NAMESPACE, '-l', `app=${app}`, '-o', 'jsonpath={.items[*].metadata.uid}'],
+  );
+const hotPods = async (): Promise<readonly string[]> => Promise.all(HOT.map(podsOf));
+
+test('certificates by four ways: three rotations under load, 0 failed, no hot pod restarted', async () => {
+  const { collector } = stage;
+  const operator = stage.startOperator();
+  await startMesh(stage, certManager);
+  collector.go();
+  await until(async () => allHeard(collector, DIRECTIONS), 'a call in every direction', LONG);
+  const before = await hotPods();
+  for (const rotation of [1, 2, 3]) {
+    const figures = await during(collector, DIRECTIONS, async () => {
+      const wait = ['--home', 'kube', '--wait', '--timeout', ROTATION];
+      await stage.handover('rotate', `${NAMESPACE}/${AUTHORITY}`, '--id', `r${rotation}`, ...wait);
+    });
+    say(row(`four ways, rotation ${rotation}`, figures));
+    say(`  ${gaps(figures)}`);
+    for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
+    expect(figures).toMatchObject({ failed: 0, reasons: [] });
+    expect(tooQuiet(figures, { each: 1, inAll: 16, gap: MOST_GAP })).toEqual([]);
+  }
+  const told = await stage.handover('status', `${NAMESPACE}/${AUTHORITY}`, '--home', 'kube', '--json');
+  expect(JSON.parse(told).authorities[0]).toMatchObject({
+    phase: 'Stable',
+    generations: [{ generation: 4 }],
+  });
+  expect(await hotPods()).toEqual(before);
+  await operator.stop();
+}, 5_400_000);
