@@ -1,8 +1,9 @@
 import { injectableIn } from '@handover/core';
 import { GROUP, KIND_TABLE } from './crds.ts';
+import { TRUST_MANAGER_RIGHTS } from './trust-manager-rights.ts';
 
 /** Parts that only some installations want, each with rights of its own. */
-export type Feature = 'service-ca' | 'openshift' | 'metrics-auth';
+export type Feature = 'service-ca' | 'openshift' | 'metrics-auth' | 'trust-manager' | 'secret-targets';
 
 /**
  * Where a right is needed. `watched`: in every namespace the operator looks at, which is all of them unless it is told
@@ -10,7 +11,7 @@ export type Feature = 'service-ca' | 'openshift' | 'metrics-auth';
  */
 type Reach = 'watched' | 'cluster' | 'own';
 
-interface Row {
+export interface Row {
   readonly reach: Reach;
   readonly group: string;
   readonly resources: readonly string[];
@@ -229,6 +230,7 @@ export const RIGHTS: readonly Row[] = [
     names: [LEASE],
     why: 'one leader',
   },
+  ...TRUST_MANAGER_RIGHTS,
 ];
 
 export interface RightsOptions {

@@ -62,7 +62,11 @@ export const OWN_CASES: readonly OwnCase[] = [
   ...(
     [
       ['cut short', (pem: string) => pem.slice(0, 200), 'cut short'],
-      ['with a private key', (pem: string) => `${pem}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`, 'PRIVATE KEY'],
+      [
+        'with a private key',
+        (pem: string) => `${pem}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`,
+        'PRIVATE KEY',
+      ],
     ] as const
   ).map(
     ([what, damage, word]): OwnCase => ({
@@ -133,10 +137,14 @@ export const OWN_CASES: readonly OwnCase[] = [
   },
   {
     name: 'a ConfigMap that was there before keeps its other keys, when the Bundle comes and when it goes',
-    run: async (scene, world) => {
+    run: async (_scene, world) => {
       const name = freshName('bundle');
       const labels = { with: name };
-      await world.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+      await world.kube.create(namespaces, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name, labels },
+      });
       await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced, as by trust-manager' });
       const more = new Scene(world, name);
       await more.create({
@@ -155,7 +163,7 @@ export const OWN_CASES: readonly OwnCase[] = [
   },
   {
     name: 'an object that Handover keeps for itself is left alone, and named',
-    run: async (scene, world) => {
+    run: async (_scene, world) => {
       const name = freshName('bundle');
       await put(world, 'shop', name, { 'ca.crt': 'ours' }, { 'handover.dev/managed': 'true' });
       const more = new Scene(world, name);
@@ -181,7 +189,7 @@ export const OWN_CASES: readonly OwnCase[] = [
   },
   {
     name: 'while trust-manager runs in the trust namespace nothing is written; a Deployment of a tenant does not count',
-    run: async (scene, world) => {
+    run: async (_scene, world) => {
       const { kube, trustNamespace, events, cas } = world;
       const make = async (namespace: string): Promise<string> => {
         const name = freshName('trust-manager');
@@ -193,7 +201,10 @@ export const OWN_CASES: readonly OwnCase[] = [
             apiVersion: 'apps/v1',
             kind: 'Deployment',
             metadata: { name, namespace, labels },
-            spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+            spec: {
+              selector: { matchLabels: labels },
+              template: { metadata: { labels }, spec: { containers } },
+            },
           },
           { namespace },
         );
@@ -209,7 +220,8 @@ export const OWN_CASES: readonly OwnCase[] = [
       const name = await make(trustNamespace);
       const said = () =>
         events.some(
-          (event) => event.kind === 'failed' && (event.error as Error).message.includes(`${trustNamespace}/${name}`),
+          (event) =>
+            event.kind === 'failed' && (event.error as Error).message.includes(`${trustNamespace}/${name}`),
         );
       await until('it is said', async () => said());
       await scene.addSource({ inLine: cas[3] });

@@ -66,7 +66,12 @@ export class BundleKeeper {
       },
       (error) => on({ kind: 'failed', what: 'Bundles', error, retryAt: undefined }),
     );
-    await this.#queue.run(signal).finally(() => followed.tell(() => {}, () => {}));
+    await this.#queue.run(signal).finally(() =>
+      followed.tell(
+        () => {},
+        () => {},
+      ),
+    );
   }
 
   async #keep(name: string): Promise<Instant | undefined> {
@@ -97,7 +102,9 @@ export class BundleKeeper {
     this.#options.on({ kind: 'failed', what: 'Bundles', error, retryAt: undefined });
   }
 
-  async #sync(bundle: BundleSeen): Promise<{ readonly outcome: Outcome; readonly errors: readonly unknown[] }> {
+  async #sync(
+    bundle: BundleSeen,
+  ): Promise<{ readonly outcome: Outcome; readonly errors: readonly unknown[] }> {
     const { followed } = this.#options;
     const { spec } = bundle;
     const failed = (reason: string, message: string): Outcome => ({
@@ -125,7 +132,9 @@ export class BundleKeeper {
     const [first] = troubles;
     if (first === undefined) {
       const words =
-        spec.target.namespaceSelector === undefined ? 'all namespaces' : `${followed.namespaces(spec.target.namespaceSelector).length} selected namespaces`;
+        spec.target.namespaceSelector === undefined
+          ? 'all namespaces'
+          : `${followed.namespaces(spec.target.namespaceSelector).length} selected namespaces`;
       const outcome: Outcome = {
         synced: true,
         reason: 'Synced',
@@ -154,7 +163,8 @@ export class BundleKeeper {
     const contents = new Map<SourceKind, TargetContent>();
     if ('pool' in built) {
       const { configMap, secret, additionalFormats } = spec.target;
-      if (configMap !== undefined) contents.set('ConfigMap', contentOf(built.pool, configMap, additionalFormats));
+      if (configMap !== undefined)
+        contents.set('ConfigMap', contentOf(built.pool, configMap, additionalFormats));
       if (secret !== undefined) contents.set('Secret', contentOf(built.pool, secret, additionalFormats));
     }
     const made = { from, built, contents };
@@ -243,7 +253,9 @@ export class BundleKeeper {
     if (large !== undefined) throw new OperatorError('OBJECT_OBSTACLE', large);
     // One without the label is not watched. trust-manager writes its keys into such an object, and so do we.
     const there =
-      seen === undefined ? await kube.get(API_KINDS[place.kind], { ...place, metadataOnly: true }) : undefined;
+      seen === undefined
+        ? await kube.get(API_KINDS[place.kind], { ...place, metadataOnly: true })
+        : undefined;
     if (there?.metadata.labels?.[MANAGED_LABEL] === 'true')
       throw new OperatorError(
         'OBJECT_OBSTACLE',

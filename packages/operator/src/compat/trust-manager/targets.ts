@@ -86,7 +86,11 @@ const hashOf = (pem: string, { jks, pkcs12 }: Formats, template: ForeignBundleTe
     ...entriesInOrder(template.metadata?.labels ?? {}),
   );
 
-export const contentOf = (pool: Pool, template: ForeignBundleTemplate, formats: Formats = {}): TargetContent => {
+export const contentOf = (
+  pool: Pool,
+  template: ForeignBundleTemplate,
+  formats: Formats = {},
+): TargetContent => {
   const { jks, pkcs12 } = formats;
   return {
     hash: hashOf(pool.pem, formats, template),
@@ -95,7 +99,9 @@ export const contentOf = (pool: Pool, template: ForeignBundleTemplate, formats: 
     pem: [template.key, pool.pem],
     binary: [
       ...(jks === undefined ? [] : [[jks.key, jksOf(pool, jks.password)] as const]),
-      ...(pkcs12 === undefined ? [] : [[pkcs12.key, pkcs12Of(pool, pkcs12.password, pkcs12.profile)] as const]),
+      ...(pkcs12 === undefined
+        ? []
+        : [[pkcs12.key, pkcs12Of(pool, pkcs12.password, pkcs12.profile)] as const]),
     ],
   };
 };
@@ -109,8 +115,10 @@ export const tooLarge = ({ pem, binary }: TargetContent): string | undefined => 
   return size <= MOST_BYTES ? undefined : `${size} bytes are more than a target can hold (${MOST_BYTES})`;
 };
 
-const isDifferent = (wanted: Readonly<Record<string, string>>, is: Readonly<Record<string, string>>): boolean =>
-  Object.entries(wanted).some(([key, value]) => is[key] !== value);
+const isDifferent = (
+  wanted: Readonly<Record<string, string>>,
+  is: Readonly<Record<string, string>>,
+): boolean => Object.entries(wanted).some(([key, value]) => is[key] !== value);
 
 /** A key that somebody else wrote has left the list of keys, so the data itself need not be read. */
 export const isRight = (seen: TargetSeen, content: TargetContent, bundle: BundleId): boolean => {
