@@ -88,7 +88,7 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
     const source = { clusterTrustBundle: { name: 'test-roots', path: 'ca.crt' } };
     await cluster.apply(
       {
-        apiVersion: 'certificates.k8s.io/v1beta1',
+        apiVersion: 'certificates.k8s.io/v1',
         kind: 'ClusterTrustBundle',
         metadata: { name: 'test-roots' },
         spec: { trustBundle: pem },

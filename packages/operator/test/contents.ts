@@ -13,7 +13,7 @@ const BINARY = Uint8Array.from([0xfe, 0xed, 0xfe, 0xed, 0x30, 0x82, ...Array(256
 const BASE64 = Buffer.from(BINARY).toString('base64');
 
 const { signal } = new AbortController();
-const kinds = kindsWith('v1');
+const kinds = kindsWith({ version: 'v1' });
 
 const storeOn = (kube: Kube, isWhole: boolean) => {
   const source = new OneByOne({ kube, kinds, signal }, () => []);

@@ -58,10 +58,10 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
     : undefined;
   const home = new KubeHome({
     connection: { kube, signal },
-    scope: { kinds: kindsWith(version ?? 'v1'), namespace, trustNamespace: namespace, wide: [], once: true },
+    scope: { kinds: kindsWith({ version }), namespace, trustNamespace: namespace, wide: [], once: true },
     resources: {
       declarations: new GivenResources(resources),
-      clusterTrustBundles: version !== undefined,
+      clusterTrustBundles: () => version !== undefined,
       injectionOf: undefined,
       takeOver: false,
     },

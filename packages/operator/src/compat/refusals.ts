@@ -16,7 +16,7 @@ export interface RefusalsOptions {
   readonly onError: (what: string, error: unknown) => void;
 }
 
-const kinds = kindsWith('v1');
+const kinds = kindsWith({ version: undefined });
 const keyOf = ({ held }: InjectionRefusal): string => `${held.plural}/${held.name}`;
 
 /** Says why something is not injected: once in the log, and as an Event that `kubectl describe` shows beside the object. */

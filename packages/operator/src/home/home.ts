@@ -108,6 +108,7 @@ export class KubeHome implements Home {
       namespaces: scope.namespaces,
       onChange: on.change ?? (() => {}),
       onTrouble: on.trouble,
+      isServed: (plural) => plural !== 'clustertrustbundles' || resources.clusterTrustBundles(),
     });
     this.#passwords = new FollowedPasswords({ kube, onChange: on.password, onTrouble: on.trouble });
     this.#named = new OneByOne({ kube, kinds, signal }, (plural) => this.#resolver.known(plural));
@@ -276,6 +277,12 @@ export class KubeHome implements Home {
 
   declared(kind: string, id: string): Declared | undefined {
     return this.#resolver.declared(kind, id);
+  }
+
+  /** The API server serves ClusterTrustBundles in another version, or no longer, or now. */
+  async trustBundlesChanged(): Promise<void> {
+    await this.#mirror.again('clustertrustbundles');
+    this.forget();
   }
 
   /** Tells the pods that read these, as after a write; a pod that was told of the same content before hears nothing new. */

@@ -35,12 +35,12 @@ const homeOf = (declarations = new GivenResources(parseResources([authority('mes
   const home = new KubeHome({
     connection: { kube, signal: end.signal },
     scope: {
-      kinds: kindsWith('v1'),
+      kinds: kindsWith({ version: 'v1' }),
       namespace: 'prod',
       trustNamespace: 'prod',
       wide: ['secrets', 'configmaps'],
     },
-    resources: { declarations, clusterTrustBundles: false, injectionOf: undefined, takeOver: false },
+    resources: { declarations, clusterTrustBundles: () => false, injectionOf: undefined, takeOver: false },
     consumers: { found: false },
   });
   home.start(end.signal);

@@ -82,7 +82,7 @@ export interface HomeEvents {
   /** A certificate was made; nothing holds it yet. */
   readonly issued?: ((entry: IssuedEntry) => void) | undefined;
   /** A watch that goes on by itself could not begin, or broke. */
-  readonly trouble?: ((what: string, error: Error) => void) | undefined;
+  readonly trouble?: ((what: string, error: Error, plural?: Plural) => void) | undefined;
   readonly nudgeFailed?: ((error: unknown) => void) | undefined;
 }
 

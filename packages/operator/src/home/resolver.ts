@@ -109,8 +109,14 @@ export class Resolver {
     const places = new Map(sources.map((place) => [nameOf(place), place]));
     for (const { resource } of declared)
       for (const place of resource === undefined ? [] : placesOf(resource))
-        if (!this.#scope.wide.includes(place.plural)) places.set(nameOf(place), place);
+        if (!this.#scope.wide.includes(place.plural) && this.#isServed(place))
+          places.set(nameOf(place), place);
     return [...places.values()];
+  }
+
+  /** To follow an object of a kind that is not there would be to wait for ever. */
+  #isServed({ plural }: Place): boolean {
+    return plural !== 'clustertrustbundles' || this.#options.clusterTrustBundles();
   }
 
   known(plural: Plural): readonly Place[] {

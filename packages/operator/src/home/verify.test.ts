@@ -35,14 +35,14 @@ const homeOf = (declared: readonly ReturnType<typeof resource>[]): KubeHome =>
   new KubeHome({
     connection: { kube, signal: end.signal },
     scope: {
-      kinds: kindsWith('v1'),
+      kinds: kindsWith({ version: 'v1' }),
       namespace: 'prod',
       trustNamespace: 'prod',
       wide: ['secrets', 'configmaps'],
     },
     resources: {
       declarations: new GivenResources(parseResources(declared)),
-      clusterTrustBundles: false,
+      clusterTrustBundles: () => false,
       injectionOf: undefined,
       takeOver: false,
     },

@@ -32,10 +32,10 @@ test('a Secret of another program is taken over with two consents, and the obsta
   ];
   const home = new KubeHome({
     connection: { kube, signal: end.signal },
-    scope: { kinds: kindsWith('v1'), namespace: 'shop', trustNamespace: 'shop', wide: [] },
+    scope: { kinds: kindsWith({ version: 'v1' }), namespace: 'shop', trustNamespace: 'shop', wide: [] },
     resources: {
       declarations: new GivenResources(parseResources(declared)),
-      clusterTrustBundles: false,
+      clusterTrustBundles: () => false,
       injectionOf: undefined,
       takeOver: false,
     },

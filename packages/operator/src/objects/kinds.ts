@@ -11,13 +11,27 @@ import {
 } from '@handover/kube';
 import type { Plural } from './place.ts';
 
+/** v1 since Kubernetes 1.37; v1beta1, off by default, since 1.33. */
+const VERSIONS = ['v1', 'v1beta1'] as const;
+const [NEWEST] = VERSIONS;
+
+/** What a cluster without ClusterTrustBundles lacks, in words. */
+export const NO_TRUST_BUNDLES = `this API server does not serve ClusterTrustBundles (certificates.k8s.io/${VERSIONS.join(' or ')}); switch the API on, or leave the target out`;
+
 export type Kinds = Readonly<Record<Plural, ResourceKind>>;
 
-/** ClusterTrustBundles are of another version from cluster to cluster, and absent from most. */
-export const kindsWith = (trustBundleVersion: string): Kinds => ({
+/** Which version of ClusterTrustBundles the API server serves now; undefined: none. */
+export interface TrustBundleApi {
+  readonly version: string | undefined;
+}
+
+/** The version of ClusterTrustBundles may change while we run; it is looked up at each use. */
+export const kindsWith = (trustBundles: TrustBundleApi): Kinds => ({
   secrets,
   configmaps: configMaps,
-  clustertrustbundles: clusterTrustBundles(trustBundleVersion),
+  get clustertrustbundles() {
+    return clusterTrustBundles(trustBundles.version ?? NEWEST);
+  },
   apiservices: apiServices,
   validatingwebhookconfigurations: validatingWebhookConfigurations,
   mutatingwebhookconfigurations: mutatingWebhookConfigurations,
@@ -27,9 +41,9 @@ export const kindsWith = (trustBundleVersion: string): Kinds => ({
 /** Plurals of which only what carries our label is of interest. */
 export const isLabelled = (plural: Plural): boolean => plural === 'secrets' || plural === 'configmaps';
 
-/** Which version of ClusterTrustBundles there is; undefined: none. */
+/** Asks which version of ClusterTrustBundles there is; undefined: none. */
 export async function trustBundleVersion(kube: KubeReader, signal: AbortSignal): Promise<string | undefined> {
-  for (const version of ['v1', 'v1beta1', 'v1alpha1'])
+  for (const version of VERSIONS)
     if (await kube.serves('certificates.k8s.io', version, 'clustertrustbundles', { signal })) return version;
   return undefined;
 }

@@ -42,7 +42,7 @@ test('what a stranger labels as ours fills neither the cache nor a look past it,
   for (let i = 0; i < 20; i++) await made('evil', `x${i}`);
   await made('prod', 'bundle');
   const { signal } = end;
-  const kinds = kindsWith('v1');
+  const kinds = kindsWith({ version: 'v1' });
   const mirror = new Mirror({ kube, kinds, wide: ['configmaps'], onChange: () => {} });
   mirror.start(signal);
   await mirror.ready;

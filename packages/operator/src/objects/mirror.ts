@@ -14,7 +14,9 @@ export interface MirrorOptions {
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
-  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
+  readonly onTrouble?: ((what: string, error: Error, plural: Plural) => void) | undefined;
+  /** Whether the API server has a kind now; one that it has not is not watched. Default: it has all. */
+  readonly isServed?: ((plural: Plural) => boolean) | undefined;
 }
 
 /**
@@ -30,7 +32,10 @@ const SHORT_WATCH = { lifetime: 25, silence: 42_000 };
 export class Mirror implements Source {
   readonly #options: MirrorOptions;
   readonly #room = new Room();
-  readonly #wide = new Map<Plural, readonly Informer<KubeObject, Held>[]>();
+  readonly #wide = new Map<
+    Plural,
+    { readonly informers: readonly Informer<KubeObject, Held>[]; readonly stop: AbortController }
+  >();
   readonly #single = new Map<
     string,
     { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }
@@ -44,14 +49,31 @@ export class Mirror implements Source {
   /** Begins to watch, until `signal`. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
-    const { wide, namespaces } = this.#options;
-    for (const plural of wide) {
-      const scopes = isLabelled(plural) && namespaces !== undefined ? namespaces : [undefined];
-      this.#wide.set(
-        plural,
-        scopes.map((namespace) => this.#watch(plural, namespace, undefined, signal)),
-      );
+    for (const plural of this.#options.wide) this.#watchAll(plural, signal);
+  }
+
+  #watchAll(plural: Plural, signal: AbortSignal): void {
+    const { namespaces, isServed = () => true } = this.#options;
+    if (!isServed(plural)) return;
+    const stop = new AbortController();
+    const until = AbortSignal.any([signal, stop.signal]);
+    const scopes = isLabelled(plural) && namespaces !== undefined ? namespaces : [undefined];
+    const informers = scopes.map((namespace) => this.#watch(plural, namespace, undefined, until));
+    this.#wide.set(plural, { informers, stop });
+  }
+
+  /** The API server serves a kind in another version, or no longer, or now: it is watched anew. Single objects are by `follow`. */
+  async again(plural: Plural): Promise<void> {
+    this.#wide.get(plural)?.stop.abort();
+    this.#wide.delete(plural);
+    for (const [key, { stop }] of this.#single) {
+      if (!key.startsWith(`${plural} `)) continue;
+      stop.abort();
+      this.#single.delete(key);
     }
+    if (this.#signal === undefined || !this.#options.wide.includes(plural)) return;
+    this.#watchAll(plural, this.#signal);
+    await Promise.all((this.#wide.get(plural)?.informers ?? []).map(({ ready }) => ready));
   }
 
   #watch(
@@ -78,7 +100,7 @@ export class Mirror implements Source {
       if (before?.version !== after?.version) onChange(plural, key, before, after);
     });
     const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
-    informer.on('trouble', (error) => onTrouble?.(what, error));
+    informer.on('trouble', (error) => onTrouble?.(what, error, plural));
     informer.start(signal);
     return informer;
   }
@@ -113,7 +135,7 @@ export class Mirror implements Source {
   }
 
   *#informers(): Iterable<Informer<KubeObject, Held>> {
-    for (const informers of this.#wide.values()) yield* informers;
+    for (const { informers } of this.#wide.values()) yield* informers;
     for (const { informer } of this.#single.values()) yield informer;
   }
 
@@ -123,7 +145,7 @@ export class Mirror implements Source {
 
   get(place: Place): Held | undefined {
     const key = keyOf(place);
-    for (const informer of this.#wide.get(place.plural) ?? []) {
+    for (const informer of this.#wide.get(place.plural)?.informers ?? []) {
       const found = informer.get(key);
       if (found !== undefined) return found;
     }
@@ -132,7 +154,7 @@ export class Mirror implements Source {
 
   async all(plural: Plural): Promise<readonly Held[]> {
     const wide = this.#wide.get(plural);
-    if (wide !== undefined) return wide.flatMap((informer) => informer.list());
+    if (wide !== undefined) return wide.informers.flatMap((informer) => informer.list());
     return [...this.#single]
       .filter(([key]) => key.startsWith(`${plural} `))
       .flatMap(([, { informer }]) => informer.list());

@@ -39,7 +39,7 @@ test('an object whose data is not kept is left alone, and a write that was decid
   const store = new ObjectStore({
     kube,
     swift: kube,
-    kinds: kindsWith('v1'),
+    kinds: kindsWith({ version: 'v1' }),
     namespace: 'own',
     cache: new OwnWritesCache(source, source),
     now: () => AT,

@@ -11,6 +11,7 @@ import {
 } from '@handover/engine';
 import type { Source } from '../objects/fresh.ts';
 import type { Held } from '../objects/held.ts';
+import { NO_TRUST_BUNDLES } from '../objects/kinds.ts';
 import { fieldPlace, idOfPlace, type Place } from '../objects/place.ts';
 import { certificatesUnder } from './certificates-under.ts';
 import { type Declared, oldestFirst } from './declared.ts';
@@ -68,8 +69,8 @@ export interface ResolveOptions {
   readonly source: Source;
   readonly namespaces: ReadonlyMap<string, Labels> | undefined;
   readonly trustNamespace: string;
-  /** Whether this API server has ClusterTrustBundles. */
-  readonly clusterTrustBundles: boolean;
+  /** Whether this API server has ClusterTrustBundles now. Asked for each target that is one. */
+  readonly clusterTrustBundles: () => boolean;
   /** Where annotations say that an object's caBundle comes from; undefined: annotations are not honoured. */
   readonly injectionOf: InjectionOf | undefined;
   /** Whether fields that another controller keeps become ours. */
@@ -84,8 +85,7 @@ const placementOf = async (
   { source, clusterTrustBundles, takeOver }: ResolveOptions,
 ): Promise<Placement> => {
   if (target.clusterTrustBundle !== undefined) {
-    if (!clusterTrustBundles)
-      return { why: 'this API server has no ClusterTrustBundles; switch them on, or leave the target out' };
+    if (!clusterTrustBundles()) return { why: NO_TRUST_BUNDLES };
     const { name } = target.clusterTrustBundle;
     return { id: idOfPlace({ plural: 'clustertrustbundles', namespace: undefined, name, part: '' }) };
   }

@@ -1,7 +1,9 @@
 import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { Compatibility } from '../compat/compatibility.ts';
+import { isCode } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
+import { FollowedTrustBundleApi } from '../objects/followed-trust-bundle-api.ts';
 import { kindsWith } from '../objects/kinds.ts';
 import { OpenShiftProfile } from '../objects/openshift.ts';
 import { PLURALS } from '../objects/place.ts';
@@ -14,7 +16,7 @@ export interface OpeningOptions {
   readonly operator: OperatorOptions;
   readonly kube: Kube;
   readonly swift: Kube;
-  /** Of ClusterTrustBundles; undefined: there are none. */
+  /** Of ClusterTrustBundles, at the start; undefined: there are none. */
   readonly trustBundleVersion: string | undefined;
   readonly changes: Changes;
   readonly on: Listener;
@@ -71,15 +73,15 @@ export function openKubeHome({
         })
       : undefined;
   const openShift = new OpenShiftProfile(kube, signal, () => void changes.platformProfileChanged());
-  const wide = PLURALS.filter((plural) =>
-    plural === 'clustertrustbundles'
-      ? cluster && trustBundleVersion !== undefined
-      : cluster || plural === 'secrets' || plural === 'configmaps',
-  );
-  const home = new KubeHome({
+  const trustBundles = new FollowedTrustBundleApi(kube, trustBundleVersion, signal, async () => {
+    await home.trustBundlesChanged();
+    changes.resourcesChanged();
+  });
+  const wide = PLURALS.filter((plural) => cluster || plural === 'secrets' || plural === 'configmaps');
+  const home: KubeHome = new KubeHome({
     connection: { kube, swift, signal, writeSignal },
     scope: {
-      kinds: kindsWith(trustBundleVersion ?? 'v1'),
+      kinds: kindsWith(trustBundles),
       namespace,
       trustNamespace,
       namespaces,
@@ -87,7 +89,7 @@ export function openKubeHome({
     },
     resources: {
       declarations,
-      clusterTrustBundles: trustBundleVersion !== undefined,
+      clusterTrustBundles: () => trustBundles.isServed(),
       injectionOf: compat?.injectionOf,
       takeOver,
       more: compat?.more,
@@ -107,7 +109,10 @@ export function openKubeHome({
       state: changes.stateChanged,
       repair: (object, manager) => on({ kind: 'repaired', object, manager }),
       issued: (entry) => on({ kind: 'issued', entry }),
-      trouble: onTrouble,
+      trouble: (what, error, plural) => {
+        onTrouble(what, error);
+        if (plural === 'clustertrustbundles' && isCode(error, 'KUBE_NOT_FOUND')) trustBundles.askAgain();
+      },
       nudgeFailed: (error) => on({ kind: 'failed', what: 'nudging a pod', error, retryAt: undefined }),
     },
     identity: operator.identity,

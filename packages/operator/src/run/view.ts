@@ -41,14 +41,14 @@ export async function openView({
   const home: KubeHome = new KubeHome({
     connection: { kube, signal },
     scope: {
-      kinds: kindsWith(version ?? 'v1'),
+      kinds: kindsWith({ version }),
       namespace,
       trustNamespace,
-      wide: PLURALS.filter((candidate) => candidate !== 'clustertrustbundles' || version !== undefined),
+      wide: PLURALS,
     },
     resources: {
       declarations: new CustomResources({ kube, onChange: () => home.forget() }),
-      clusterTrustBundles: version !== undefined,
+      clusterTrustBundles: () => version !== undefined,
       injectionOf: ownInjection,
       takeOver: false,
     },

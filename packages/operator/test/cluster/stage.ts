@@ -45,12 +45,14 @@ export const connectTo = (
 export interface StageOptions {
   readonly crds?: boolean;
   readonly controllerManager?: boolean;
+  readonly apiServerFlags?: readonly string[];
   /** Installs everything that `handover install` prints; operators get only its rights. */
   readonly installed?: Partial<InstallOptions>;
 }
 
 export async function setStage(options: StageOptions = {}): Promise<Stage> {
-  const cluster = await startCluster({ controllerManager: options.controllerManager ?? false });
+  const { controllerManager = false, apiServerFlags = [] } = options;
+  const cluster = await startCluster({ controllerManager, apiServerFlags });
   const end = new AbortController();
   const kube = connectTo(cluster, end.signal);
   const requests: (RequestReport & { readonly by: string })[] = [];

@@ -91,7 +91,7 @@ const OBJECTS: readonly Json[] = [
     spec: { selector: labels, ports: [{ port: 443 }] },
   },
   ...(['theirs', 'kept', 'offered'] as const).map((name) => ({
-    apiVersion: 'certificates.k8s.io/v1beta1',
+    apiVersion: 'certificates.k8s.io/v1',
     kind: 'ClusterTrustBundle',
     metadata: {
       name,
@@ -199,9 +199,9 @@ const PATHS = {
   askingConfigmap: '/api/v1/namespaces/shop/configmaps/asking',
   resolver: '/api/v1/namespaces/kube-system/configmaps/resolver',
   service: '/api/v1/namespaces/shop/services/web',
-  trustbundle: '/apis/certificates.k8s.io/v1beta1/clustertrustbundles/theirs',
-  keptTrustbundle: '/apis/certificates.k8s.io/v1beta1/clustertrustbundles/kept',
-  offeredTrustbundle: '/apis/certificates.k8s.io/v1beta1/clustertrustbundles/offered',
+  trustbundle: '/apis/certificates.k8s.io/v1/clustertrustbundles/theirs',
+  keptTrustbundle: '/apis/certificates.k8s.io/v1/clustertrustbundles/kept',
+  offeredTrustbundle: '/apis/certificates.k8s.io/v1/clustertrustbundles/offered',
   validating: '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/hook',
   mutating: '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook',
   apiservice: '/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com',
@@ -558,11 +558,11 @@ describe('the operator is refused, with a message', () => {
 
   test('a new ClusterTrustBundle without our label', async () => {
     const made = (metadata: Json) =>
-      send('POST', '/apis/certificates.k8s.io/v1beta1/clustertrustbundles', {
+      send('POST', '/apis/certificates.k8s.io/v1/clustertrustbundles', {
         as: OPERATOR,
         query: { dryRun: 'All' },
         body: withCa({
-          apiVersion: 'certificates.k8s.io/v1beta1',
+          apiVersion: 'certificates.k8s.io/v1',
           kind: 'ClusterTrustBundle',
           metadata: { name: 'new', ...metadata },
           spec: { trustBundle: PEM },
