@@ -189,7 +189,7 @@ export const OWN_CASES: readonly OwnCase[] = [
   },
   {
     name: 'while trust-manager runs in the trust namespace nothing is written; a Deployment of a tenant does not count',
-    run: async (_scene, world) => {
+    run: async (scene, world) => {
       const { kube, trustNamespace, events, cas } = world;
       const make = async (namespace: string): Promise<string> => {
         const name = freshName('trust-manager');
