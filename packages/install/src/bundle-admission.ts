@@ -1,5 +1,5 @@
-import { TRUST_MANAGER } from '@handover/core';
-import type { AdmissionRule } from './admission-rules.ts';
+import { ADOPT, TRUST_MANAGER } from '@handover/core';
+import { type AdmissionRule, had, mustBeAgreed } from './admission-rules.ts';
 
 const labelOf = (root: string): string => `${root}.metadata.?labels['${TRUST_MANAGER.bundle}'].orValue('')`;
 
@@ -17,7 +17,19 @@ const isItsBundle = (owner: string): string =>
 const was = (field: (root: string) => string): string => `(oldObject == null ? [] : ${field('oldObject')})`;
 const finalizersOf = (root: string): string => `${root}.metadata.?finalizers.orValue([])`;
 
-/** Of the targets of Bundles: no owner but the Bundle comes or goes, and nothing else is deleted. */
+/** A target before this write, also one that lost its label or its owner; or given over by its owner. */
+const wasGiven = [
+  'oldObject == null',
+  isTarget('oldObject'),
+  `${had('annotations', TRUST_MANAGER.hash)} != ''`,
+  `${ownersOf('oldObject')}.exists(o, ${isItsBundle('o')})`,
+  `${had('labels', ADOPT)} == 'true'`,
+].join(' || ');
+
+/**
+ * Of the targets of Bundles: an object of somebody else becomes none without that one's word, no owner but the Bundle comes or goes, and
+ * nothing else is deleted.
+ */
 export const bundleTargetRules = (what: string): readonly AdmissionRule[] => [
   {
     expression: `request.operation != 'DELETE' || ${isTarget('oldObject')}`,
@@ -27,4 +39,8 @@ export const bundleTargetRules = (what: string): readonly AdmissionRule[] => [
     expression: `request.operation == 'DELETE' || !(${isTarget('object')}) || (${ownersOf('object')}.all(o, ${isItsBundle('o')} || o in ${was(ownersOf)}) && ${was(ownersOf)}.all(o, ${isItsBundle('o')} || o in ${ownersOf('object')}) && ${finalizersOf('object')} == ${was(finalizersOf)})`,
     message: `Handover may change no owner but the Bundle, and no finalizer, of ${what} that are targets of a Bundle`,
   },
+  mustBeAgreed(
+    `${what} for a Bundle`,
+    `request.operation == 'DELETE' || !(${isTarget('object')}) || ${wasGiven}`,
+  ),
 ];

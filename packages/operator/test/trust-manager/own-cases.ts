@@ -136,7 +136,7 @@ export const OWN_CASES: readonly OwnCase[] = [
     },
   },
   {
-    name: 'a ConfigMap that was there before keeps its other keys, when the Bundle comes and when it goes',
+    name: 'a ConfigMap that was there before is left alone until its owner gives it over, and keeps its other keys when the Bundle comes and goes',
     run: async (_scene, world) => {
       const name = freshName('bundle');
       const labels = { with: name };
@@ -145,12 +145,20 @@ export const OWN_CASES: readonly OwnCase[] = [
         kind: 'Namespace',
         metadata: { name, labels },
       });
-      await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced, as by trust-manager' });
+      await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced' });
       const more = new Scene(world, name);
       await more.create({
         sources: [{ inLine: world.cas[0] }],
         target: { configMap: { key: 'ca.crt' }, namespaceSelector: { matchLabels: labels } },
       });
+      await failsWith(more, 'SyncConfigMapTargetFailed', `${name}/${name}`, 'handover.dev/adopt=true');
+      expect((await more.target(name))?.data?.['ca.crt']).toBe('is replaced');
+      const given = { metadata: { labels: { 'handover.dev/adopt': 'true' } } };
+      await world.kube.patch(
+        configMaps,
+        { namespace: name, name },
+        { merge: given, fieldManager: 'a-person' },
+      );
       await until('the CA', async () => (await more.target(name))?.data?.['ca.crt'] === joined(world.cas[0]));
       expect((await more.target(name))?.data?.mine).toBe('stays');
       await more.change(({ target }) => {
@@ -159,6 +167,18 @@ export const OWN_CASES: readonly OwnCase[] = [
       await until('the CA goes', async () => (await more.target(name))?.data?.['ca.crt'] === undefined);
       expect((await more.target(name))?.data).toEqual({ mine: 'stays' });
       await more.end();
+    },
+  },
+  {
+    name: 'a target whose label was taken away is right again',
+    run: async (scene, { kube }) => {
+      const labels = { 'trust.cert-manager.io/bundle': null };
+      const target = { namespace: 'kube-system', name: scene.name };
+      await kube.patch(configMaps, target, { merge: { metadata: { labels } }, fieldManager: 'a-person' });
+      await until('the label', async () => {
+        const found = await scene.target();
+        return found?.metadata.labels?.['trust.cert-manager.io/bundle'] === scene.name;
+      });
     },
   },
   {

@@ -1,4 +1,5 @@
 import {
+  ADOPT,
   type ForeignBundleSpec,
   type ForeignBundleTemplate,
   Password,
@@ -133,6 +134,16 @@ export const isRight = (seen: TargetSeen, content: TargetContent, bundle: Bundle
     seen.keys.every((key) => keys.has(key))
   );
 };
+
+/** Whether an object is a target already, also one that lost its label or its owner; or whether its owner gave it over. */
+export const isGiven = ({ metadata }: KubeObject, bundle: string): boolean =>
+  metadata.labels?.[TRUST_MANAGER.bundle] === bundle ||
+  metadata.labels?.[ADOPT] === 'true' ||
+  metadata.annotations?.[TRUST_MANAGER.hash] !== undefined ||
+  (metadata.ownerReferences ?? []).some(
+    ({ apiVersion, kind, name }) =>
+      kind === 'Bundle' && name === bundle && apiVersion.startsWith(`${TRUST_MANAGER.group}/`),
+  );
 
 const keysIn = ({ manager, fieldsV1 }: ManagedFields): readonly string[] =>
   manager !== TRUST_MANAGER.manager
