@@ -80,7 +80,7 @@ describe('and beyond them', () => {
         'ca.crt'
       ];
     const pems = (text: string): readonly string[] =>
-      text.match(/-----BEGIN[^]*?-----END CERTIFICATE-----\n?/g) ?? [];
+      text.match(/-----BEGIN[\s\S]*?-----END CERTIFICATE-----\n?/g) ?? [];
     await until('our target', ours);
     const scene = new Scene(world);
     await scene.create({
@@ -101,7 +101,7 @@ describe('and beyond them', () => {
     await scene.end();
   }, 240_000);
 
-  test('the policies let nothing else be deleted, and no Secret that is no target be written', async () => {
+  test('the policies let nothing else be deleted, and no object of others be made a target', async () => {
     const as = ['--as=system:serviceaccount:handover-system:handover'];
     const refused = (...words: readonly string[]): Promise<string> =>
       stage.cluster.kubectl(...words, ...as).then(
@@ -125,6 +125,16 @@ describe('and beyond them', () => {
     expect(
       await refused('-n', 'shop', 'label', 'secret', 'of-the-shop', 'trust.cert-manager.io/bundle=other'),
     ).toContain('label');
+    expect(
+      await refused(
+        '-n',
+        'shop',
+        'label',
+        'configmap',
+        'of-the-shop',
+        'trust.cert-manager.io/bundle=of-the-shop',
+      ),
+    ).toContain('handover.dev/adopt');
     expect(await stage.kube.get(configMaps, { namespace: 'shop', name: 'of-the-shop' })).toBeDefined();
     expect(await stage.kube.get(secrets, { namespace: 'shop', name: 'of-the-shop' })).toBeDefined();
   });
