@@ -1,6 +1,13 @@
 export type { AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
-export { CAINJECTOR, COMPAT, type Compat, RELOADER, SERVICE_CA, TRUST_MANAGER } from './contract/foreign-marks.ts';
+export {
+  CAINJECTOR,
+  COMPAT,
+  type Compat,
+  RELOADER,
+  SERVICE_CA,
+  TRUST_MANAGER,
+} from './contract/foreign-marks.ts';
 export {
   INJECTABLE,
   INJECTABLE_PLURALS,

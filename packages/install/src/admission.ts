@@ -14,6 +14,7 @@ import {
   texts,
   UNOWNED,
 } from './admission-rules.ts';
+import { bundleTargetRules, unlessTarget } from './bundle-admission.ts';
 import type { Feature } from './rules.ts';
 
 interface Policy {
@@ -21,9 +22,15 @@ interface Policy {
   readonly why: string;
   readonly group: string;
   readonly resources: readonly string[];
-  readonly operations: readonly ('CREATE' | 'UPDATE')[];
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
   /** Without it there is no right to hold in check. */
   readonly feature?: Feature;
+  /** With this feature the policy is about these requests alone. */
+  readonly only?: readonly {
+    readonly feature: Feature;
+    readonly name: string;
+    readonly expression: string;
+  }[];
   readonly rules: readonly AdmissionRule[];
 }
 
@@ -81,6 +88,10 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
     group: '',
     resources: ['secrets', 'configmaps'],
     operations: ['CREATE', 'UPDATE'],
+    only: [
+      { feature: 'trust-manager', name: 'no-bundle-target', expression: unlessTarget('configmaps') },
+      { feature: 'secret-targets', name: 'no-bundle-secret', expression: unlessTarget('secrets') },
+    ],
     rules: [
       {
         expression: `request.namespace == '${namespace}' || ${labelled}`,
@@ -92,6 +103,24 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
       ),
       UNOWNED,
     ],
+  },
+  {
+    name: 'bundle-targets',
+    why: 'Of the ConfigMaps that trust-manager’s Bundles write: only the Bundle owns them, and nothing else may be deleted.',
+    group: '',
+    resources: ['configmaps'],
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    feature: 'trust-manager',
+    rules: bundleTargetRules('ConfigMaps'),
+  },
+  {
+    name: 'bundle-secrets',
+    why: 'The same for Secrets.',
+    group: '',
+    resources: ['secrets'],
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    feature: 'secret-targets',
+    rules: bundleTargetRules('Secrets'),
   },
   {
     name: 'trustbundles',
@@ -189,7 +218,7 @@ export const admissionPolicies = (options: AdmissionOptions): readonly PolicyMan
   return policiesFor(namespace, features)
     .filter(({ name }) => cluster || !CLUSTER_ONLY.includes(name))
     .filter(({ feature }) => feature === undefined || features.includes(feature))
-    .map(({ name, why, group, resources, operations, rules }) => {
+    .map(({ name, why, group, resources, operations, only = [], rules }) => {
       const metadata = { name: `${prefix}-${name}`, labels };
       return {
         why,
@@ -208,6 +237,9 @@ export const admissionPolicies = (options: AdmissionOptions): readonly PolicyMan
                 name: 'the-operator',
                 expression: `request.userInfo.username == 'system:serviceaccount:${namespace}:${serviceAccount}'`,
               },
+              ...only
+                .filter(({ feature }) => features.includes(feature))
+                .map(({ name: about, expression }) => ({ name: about, expression })),
             ],
             validations: rules.map((rule) => ({ ...rule, reason: 'Forbidden' })),
           },

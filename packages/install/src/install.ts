@@ -2,6 +2,7 @@ import type { Compat } from '@handover/core';
 import { admissionPolicies } from './admission.ts';
 import { crds } from './crds.ts';
 import {
+  DEFAULT_CAS,
   deployment,
   disruptionBudget,
   HTTP_PORT,
@@ -16,8 +17,6 @@ import { type Feature, type Grant, grantsFor } from './rules.ts';
 export const DEFAULT_NAMESPACE = 'handover-system';
 export const SERVICE_ACCOUNT = 'handover';
 const NAME = 'handover';
-
-/** Annotations of others that the operator can be told to honour. */
 
 /** Who may read metrics: everyone who reaches the port, or accounts that RBAC lets do so. */
 export const METRICS_AUTH = ['none', 'token'] as const;
@@ -38,6 +37,12 @@ export interface InstallOptions {
   readonly signers?: readonly string[] | undefined;
   /** Default: none. */
   readonly metricsAuth?: MetricsAuth | undefined;
+  /** Namespace that TrustBundles and Bundles take Secrets and ConfigMaps from. Default: the operator's own; of Bundles cert-manager. */
+  readonly trustNamespace?: string | undefined;
+  /** ConfigMap in its namespace with the CAs that `useDefaultCAs` of a Bundle stands for, under the key ca.crt. */
+  readonly defaultCas?: string | undefined;
+  /** Whether Bundles may write Secrets. */
+  readonly secretTargets?: boolean | undefined;
   /** How many run, one of which leads. Default {@link REPLICAS}. */
   readonly replicas?: number | undefined;
 }
@@ -57,6 +62,7 @@ export interface Page {
 export const PATTERNS = {
   namespace: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
   signer: /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\*)$/,
+  object: /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/,
   image: /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$/,
 } as const;
 
@@ -66,7 +72,12 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   const refuse = (what: string): never => {
     throw new InstallError('INSTALL_OPTION', what);
   };
-  for (const name of [namespace, ...(namespaced ?? [])]) {
+  const named = [
+    namespace,
+    ...(namespaced ?? []),
+    ...(options.trustNamespace === undefined ? [] : [options.trustNamespace]),
+  ];
+  for (const name of named) {
     if (!PATTERNS.namespace.test(name))
       refuse(
         `${JSON.stringify(name.slice(0, 80))} is not a namespace; use lower-case letters, digits and -, at most 63 of them`,
@@ -90,6 +101,15 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   const wide = compat.find((name) => name !== 'reloader');
   if (namespaced !== undefined && wide !== undefined)
     refuse(`--compat ${wide} needs cluster-wide rights; remove ${wide} or --namespaced`);
+  const { defaultCas, secretTargets } = options;
+  if (!compat.includes('trust-manager')) {
+    if (secretTargets === true) refuse('--secret-targets has no effect alone; add trust-manager to --compat');
+    if (defaultCas !== undefined) refuse('--default-cas has no effect alone; add trust-manager to --compat');
+  }
+  if (defaultCas !== undefined && !PATTERNS.object.test(defaultCas))
+    refuse(
+      `${JSON.stringify(defaultCas.slice(0, 80))} is not the name of a ConfigMap; use lower-case letters, digits, - and .`,
+    );
   if (namespaced !== undefined && options.metricsAuth === 'token')
     refuse(
       '--metrics-auth token needs the cluster-wide right to review tokens; remove --metrics-auth or --namespaced',
@@ -105,7 +125,10 @@ export const featuresOf = ({
   openshift,
   metricsAuth,
   podCertificates,
+  secretTargets,
 }: InstallOptions): readonly Feature[] => [
+  ...(compat.includes('trust-manager') ? (['trust-manager'] as const) : []),
+  ...(secretTargets === true ? (['secret-targets'] as const) : []),
   ...(compat.includes('service-ca') ? (['service-ca'] as const) : []),
   ...(openshift === true ? (['openshift'] as const) : []),
   ...(metricsAuth === 'token' ? (['metrics-auth'] as const) : []),
@@ -182,12 +205,16 @@ export const pages = (given: InstallOptions): readonly Page[] => {
     replicas,
     labels,
     metricsByToken,
+    defaultCas: options.defaultCas,
     args: [
       'operator',
       '--health-address',
       `0.0.0.0:${HTTP_PORT}`,
       ...(namespaced === undefined ? [] : ['--namespaced', namespaced.join(',')]),
       ...(compat.length === 0 ? [] : ['--compat', compat.join(',')]),
+      ...(options.trustNamespace === undefined ? [] : ['--trust-namespace', options.trustNamespace]),
+      ...(options.defaultCas === undefined ? [] : ['--default-cas', DEFAULT_CAS]),
+      ...(options.secretTargets === true ? ['--secret-targets'] : []),
       ...(metricsByToken
         ? [
             '--metrics-auth',

@@ -1,9 +1,16 @@
 import { injectableIn } from '@handover/core';
 import { GROUP, KIND_TABLE } from './crds.ts';
 import { POD_RIGHTS } from './pod-rights.ts';
+import { TRUST_MANAGER_RIGHTS } from './trust-manager-rights.ts';
 
 /** Parts that only some installations want, each with rights of its own. */
-export type Feature = 'service-ca' | 'openshift' | 'metrics-auth' | 'pod-certificates';
+export type Feature =
+  | 'service-ca'
+  | 'openshift'
+  | 'metrics-auth'
+  | 'pod-certificates'
+  | 'trust-manager'
+  | 'secret-targets';
 
 /**
  * Where a right is needed. `watched`: in every namespace the operator looks at, which is all of them unless it is told
@@ -231,6 +238,7 @@ export const RIGHTS: readonly Row[] = [
     why: 'one leader',
   },
   ...POD_RIGHTS,
+  ...TRUST_MANAGER_RIGHTS,
 ];
 
 export interface RightsOptions {

@@ -9,6 +9,7 @@ import {
   clusterVersionCrd,
   setClusterVersion,
 } from '../../../packages/operator/test/cluster/openshift.ts';
+import { BUNDLE_CRD } from '../../../packages/operator/test/trust-manager/crd.ts';
 import { type Cluster, makeCa, type NodeCluster } from '../../cluster/src/index.ts';
 
 const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -104,6 +105,20 @@ export const theirSecret = async (cluster: Cluster): Promise<void> => {
     ...['annotate', 'secret', 'web-tls', '-n', 'shop', 'cert-manager.io/certificate-name=web'],
   );
   await cluster.apply(webhookConfiguration('shop', { 'cert-manager.io/inject-ca-from': 'shop/web' }));
+};
+
+/** What trust-manager leaves: its kind, its namespace, and a CA to spread. */
+export const companyCa = async (cluster: Cluster): Promise<void> => {
+  await cluster.apply(BUNDLE_CRD, namespace('shop'), namespace('cert-manager'));
+  const { pem } = makeCa(join(cluster.directory, 'theirs'), 'ca', 'company CA');
+  await cluster.kubectl(
+    'create',
+    'configmap',
+    'company-ca',
+    '-n',
+    'cert-manager',
+    `--from-literal=ca.crt=${pem}`,
+  );
 };
 
 /** This machine's nginx under the name of the well-known image. */

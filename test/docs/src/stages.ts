@@ -1,5 +1,5 @@
 import type { Cluster, NodeCluster } from '../../cluster/src/index.ts';
-import { gateway, openShift, packagingApi, theirSecret, webhook } from './scenery.ts';
+import { companyCa, gateway, openShift, packagingApi, theirSecret, webhook } from './scenery.ts';
 
 /** What a document requires. */
 export interface Stage {
@@ -32,6 +32,11 @@ export const STAGES: Readonly<Record<string, Stage>> = {
     cluster: 'control-plane',
     before: theirSecret,
     operator: '--compat cainjector',
+  },
+  'docs/recipes/trust-manager.md': {
+    cluster: 'control-plane',
+    before: companyCa,
+    operator: '--compat trust-manager',
   },
   'docs/recipes/monitoring.md': { cluster: 'control-plane', operator: '' },
   'docs/recipes/nginx.md': { programs: ['nginx'] },

@@ -18,6 +18,9 @@ export interface InstallFlags {
   readonly replicas?: number;
   readonly namespaced?: readonly string[];
   readonly compat?: readonly Compat[];
+  readonly trustNamespace?: string;
+  readonly defaultCas?: string;
+  readonly secretTargets?: true;
   readonly signers?: readonly string[];
   readonly openshift?: true;
   readonly podCertificates?: true;
@@ -42,7 +45,20 @@ export const installFlags = (command: Command): Command =>
       replicasIn,
     )
     .option('--namespaced <ns,…>', 'manage only these namespaces, without cluster-wide rights', listed)
-    .option('--compat <names>', `honour annotations of other programs: ${COMPAT.join(', ')}`, compatIn)
+    .option(
+      '--compat <names>',
+      `honour annotations or resources of other programs: ${COMPAT.join(', ')}`,
+      compatIn,
+    )
+    .option(
+      '--trust-namespace <ns>',
+      'namespace of the Secrets and ConfigMaps that TrustBundles and Bundles read (default: its own; for Bundles cert-manager)',
+    )
+    .option(
+      '--default-cas <configmap>',
+      'ConfigMap in its namespace with the CAs of useDefaultCAs, under the key ca.crt; with --compat trust-manager',
+    )
+    .option('--secret-targets', 'let Bundles write Secrets; with --compat trust-manager')
     .option('--signers <names>', 'signers whose ClusterTrustBundles the operator may write', listed)
     .option('--pod-certificates', 'let Authorities with spec.podCertificates sign PodCertificateRequests')
     .option('--openshift', 'let TLSProfiles follow OpenShift’s APIServer/cluster')

@@ -16,6 +16,8 @@ export interface OperatorFlags extends KubeFlags {
   readonly trustNamespace?: string;
   readonly compat?: readonly Compat[];
   readonly serviceCaAuthority?: string;
+  readonly defaultCas?: string;
+  readonly secretTargets?: true;
   readonly takeOver?: true;
   readonly probeNetworks?: Addresses;
   /** False with --no-nudge. */
@@ -42,17 +44,26 @@ export const operatorFlags = (command: Command): Command =>
     .option('--namespaced <ns,…>', 'manage only these namespaces, without cluster-wide rights')
     .option(
       '--trust-namespace <ns>',
-      'namespace of the Secrets and ConfigMaps that TrustBundles read (default: its own)',
+      'namespace of the Secrets and ConfigMaps that TrustBundles and Bundles read (default: its own; for Bundles cert-manager)',
     )
-    .option('--compat <names>', `honour annotations of other programs: ${COMPAT.join(', ')}`, compatIn)
+    .option(
+      '--compat <names>',
+      `honour annotations or resources of other programs: ${COMPAT.join(', ')}`,
+      compatIn,
+    )
     .option(
       '--service-ca-authority <ns/name>',
       'Authority that replaces service-ca’s (default: service-ca in its own namespace)',
       authorityIn,
     )
     .option(
+      '--default-cas <file>',
+      'CAs that useDefaultCAs of a Bundle stands for: PEM, or a package of trust-manager; read again when it changes',
+    )
+    .option('--secret-targets', 'let Bundles write Secrets (default: only ConfigMaps)')
+    .option(
       '--take-over',
-      'take over caBundle fields and workloads of other controllers (default: leave them alone)',
+      'take over caBundle fields, workloads and Bundles of other controllers (default: leave them alone)',
     )
     .option(
       '--probe-networks <cidr,…>',
@@ -132,7 +143,11 @@ export const checkFlags = (flags: OperatorFlags): void => {
   checkMetrics(flags);
 };
 
-const checkCompat = ({ compat = [], serviceCaAuthority, namespaced, file }: OperatorFlags): void => {
+const checkCompat = (flags: OperatorFlags): void => {
+  const { compat = [], serviceCaAuthority, namespaced, file, defaultCas, secretTargets } = flags;
+  const unused = defaultCas !== undefined ? '--default-cas' : secretTargets && '--secret-targets';
+  if (unused && !compat.includes('trust-manager'))
+    throw usageError(`${unused} has no effect alone; add --compat trust-manager`);
   if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
     throw usageError('--service-ca-authority has no effect alone; add --compat service-ca');
   const annotated = compat.some((name) => name !== 'reloader');

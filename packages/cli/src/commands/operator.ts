@@ -81,6 +81,11 @@ export const define: Define = (command, context) => {
         serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
         takeOver: flags.takeOver,
       },
+      bundles: {
+        ...(flags.trustNamespace === undefined ? {} : { trustNamespace: flags.trustNamespace }),
+        defaultCas: flags.defaultCas,
+        secretTargets: flags.secretTargets === true,
+      },
       pods: { nudge: flags.nudge, addresses: flags.probeNetworks },
       meters: combineMeters(metrics.meters, logMeters(log)),
       on: (event) => {

@@ -6,6 +6,7 @@ const GROUPS: readonly (readonly [title: string, intro: string, owners: readonly
   ['Written by Handover', 'Do not change them.', ['Handover', 'kubectl']],
   ['cainjector’s', 'Honoured with `handover operator --compat cainjector`.', ['cainjector']],
   ['service-ca’s', 'Honoured with `--compat service-ca`.', ['service-ca']],
+  ['trust-manager’s', 'On the targets of Bundles, with `--compat trust-manager`.', ['trust-manager']],
   ['Reloader’s', 'Honoured with `--compat reloader`.', ['Reloader']],
 ];
 

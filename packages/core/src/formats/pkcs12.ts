@@ -43,7 +43,8 @@ export const integer = (value: number): Uint8Array => {
   return unsignedInteger(bytes);
 };
 
-export const algorithm = (name: string, parameters: Uint8Array): Uint8Array => sequence(oid(name), parameters);
+export const algorithm = (name: string, parameters: Uint8Array): Uint8Array =>
+  sequence(oid(name), parameters);
 
 /** DER orders the members of a SET OF by their bytes: X.690 §11.6. */
 const setOf = (...members: readonly Uint8Array[]): Uint8Array => set(...[...members].sort(Buffer.compare));

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { hour, instant, parseCertificate, parseCertificates } from '@handover/material';
 import { expect, test } from 'vitest';
-import { generateKey, issueCa, localSigner } from '../../src/issue/index.ts';
 import { Password } from '../../src/formats/password.ts';
 import { PKCS12_PROFILES, type Pkcs12Profile, writeTrustStore } from '../../src/formats/pkcs12-trust.ts';
 import { encryptRc2 } from '../../src/formats/rc2.ts';
+import { generateKey, issueCa, localSigner } from '../../src/issue/index.ts';
 
 // Against: the system's openssl with its legacy provider.
 
@@ -35,13 +35,16 @@ const read = (store: Uint8Array, word: string, ...more: readonly string[]): stri
 const fingerprints = (pem: string): readonly string[] =>
   parseCertificates(pem).certificates.map(({ fingerprint }) => fingerprint);
 
-test.each(PKCS12_PROFILES)('openssl reads a truststore of profile %s with its password, and with no other', (profile) => {
-  const store = writeTrustStore(trusted, { password: WORD, profile });
-  expect(fingerprints(read(store, 'pkcs12-password'))).toEqual(
-    trusted.map(({ certificate }) => certificate.fingerprint),
-  );
-  expect(() => read(store, 'another word')).toThrow(/invalid password|mac verify/i);
-});
+test.each(PKCS12_PROFILES)(
+  'openssl reads a truststore of profile %s with its password, and with no other',
+  (profile) => {
+    const store = writeTrustStore(trusted, { password: WORD, profile });
+    expect(fingerprints(read(store, 'pkcs12-password'))).toEqual(
+      trusted.map(({ certificate }) => certificate.fingerprint),
+    );
+    expect(() => read(store, 'another word')).toThrow(/invalid password|mac verify/i);
+  },
+);
 
 test('without a password the truststore is open, and has no MAC', () => {
   const store = writeTrustStore(trusted, undefined);

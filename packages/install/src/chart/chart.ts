@@ -49,6 +49,12 @@ const REFUSALS: readonly (readonly [string, string])[] = [
   ),
 ];
 
+/** What has no effect without trust-manager. */
+const ALONE: readonly (readonly [string, string])[] = [
+  ['.Values.secretTargets', refusalOf({ secretTargets: true })],
+  ['.Values.defaultCas', refusalOf({ defaultCas: 'a' })],
+];
+
 const helpers = (): string =>
   [
     `{{- /* ${GENERATED} */ -}}`,
@@ -64,6 +70,9 @@ const refusals = (): string =>
     `{{- /* ${GENERATED} */ -}}`,
     '{{- if .Values.namespaced }}',
     ...REFUSALS.map(([asked, message]) => `{{- if ${asked} }}{{ fail ${JSON.stringify(message)} }}{{ end }}`),
+    '{{- end }}',
+    '{{- if not (has "trust-manager" .Values.compat) }}',
+    ...ALONE.map(([asked, message]) => `{{- if ${asked} }}{{ fail ${JSON.stringify(message)} }}{{ end }}`),
     '{{- end }}',
     '',
   ].join('\n');
@@ -87,8 +96,14 @@ image: ""
 replicas: ${REPLICAS.default}
 # Manage only these namespaces, without cluster-wide rights; empty: the whole cluster.
 namespaced: []
-# Annotations of other programs to honour: ${COMPAT.join(', ')}.
+# Programs whose annotations or resources are honoured: ${COMPAT.join(', ')}.
 compat: []
+# Namespace that TrustBundles, and trust-manager's Bundles, take Secrets and ConfigMaps from; empty: the operator's own, for Bundles cert-manager.
+trustNamespace: ""
+# ConfigMap in the release's namespace with the CAs of useDefaultCAs, under the key ca.crt; needs trust-manager among compat.
+defaultCas: ""
+# Let Bundles write Secrets; needs trust-manager among compat.
+secretTargets: false
 # Signers whose ClusterTrustBundles the operator may write.
 signers: []
 # Let TLSProfiles follow OpenShift's APIServer/cluster.
@@ -114,6 +129,9 @@ const schema = (): object => ({
     replicas: { type: 'integer', minimum: REPLICAS.least, maximum: REPLICAS.most },
     namespaced: list(pattern(PATTERNS.namespace)),
     compat: list({ enum: COMPAT }),
+    trustNamespace: { anyOf: [{ const: '' }, pattern(PATTERNS.namespace)] },
+    defaultCas: { anyOf: [{ const: '' }, pattern(PATTERNS.object)] },
+    secretTargets: { type: 'boolean' },
     signers: list(pattern(PATTERNS.signer)),
     openshift: { type: 'boolean' },
     podCertificates: { type: 'boolean' },

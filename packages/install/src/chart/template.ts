@@ -116,6 +116,8 @@ const values = (text: string): string =>
     .replaceAll(TOKENS.watched, '{{ . }}')
     .replaceAll(TOKENS.namespacedArgument, '{{ join "," $watched }}')
     .replaceAll(TOKENS.compatArgument, '{{ join "," $.Values.compat }}')
+    .replaceAll(TOKENS.trustNamespace, '{{ $.Values.trustNamespace }}')
+    .replaceAll(TOKENS.defaultCas, '{{ $.Values.defaultCas }}')
     .replaceAll(TOKENS.image, '{{ $.Values.image | default (printf "handover:%s" $.Chart.AppVersion) }}');
 
 const keyOf = ({ kind, metadata }: Manifest): string => {

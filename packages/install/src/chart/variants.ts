@@ -10,6 +10,8 @@ export const TOKENS = {
   signer: 'signer.token/name',
   namespacedArgument: 'namespaced-argument-token',
   compatArgument: 'compat-argument-token',
+  trustNamespace: 'trust-namespace-token',
+  defaultCas: 'default-cas-token',
 } as const;
 
 /** One installation of all those that differ in what there is, not only in a name. */
@@ -25,6 +27,15 @@ const WATCHED: readonly (readonly string[] | undefined)[] = [
   [TOKENS.own, TOKENS.watched],
 ];
 const HONOURED: readonly (readonly Compat[])[] = [[], ...COMPAT.map((name) => [name]), COMPAT];
+
+/** Each alone, and all at once. */
+const FOR_BUNDLES: readonly Partial<InstallOptions>[] = [
+  {},
+  { trustNamespace: TOKENS.trustNamespace },
+  { defaultCas: TOKENS.defaultCas },
+  { secretTargets: true },
+  { trustNamespace: TOKENS.trustNamespace, defaultCas: TOKENS.defaultCas, secretTargets: true },
+];
 
 const isTaken = (options: InstallOptions): boolean => {
   try {
@@ -43,16 +54,19 @@ export const variants = (): readonly Variant[] =>
       [false, true].flatMap((openshift) =>
         [[], [TOKENS.signer]].flatMap((signers) =>
           METRICS_AUTH.flatMap((metricsAuth) =>
-            [false, true].map((podCertificates) => ({
-              namespace: TOKENS.own,
-              image: TOKENS.image,
-              namespaced,
-              compat,
-              openshift,
-              podCertificates,
-              signers,
-              metricsAuth,
-            })),
+            FOR_BUNDLES.flatMap((more) =>
+              [false, true].map((podCertificates) => ({
+                namespace: TOKENS.own,
+                image: TOKENS.image,
+                namespaced,
+                compat,
+                openshift,
+                podCertificates,
+                signers,
+                metricsAuth,
+                ...more,
+              })),
+            ),
           ),
         ),
       ),
@@ -90,6 +104,13 @@ const QUESTIONS: readonly Question[] = [
     template: `has "${name}" $.Values.compat`,
     holds: ({ compat = [] }: InstallOptions) => compat.includes(name),
   })),
+  { template: '$.Values.trustNamespace', holds: ({ trustNamespace }) => trustNamespace !== undefined },
+  { template: '$.Values.defaultCas', holds: ({ defaultCas }) => defaultCas !== undefined },
+  { template: '$.Values.secretTargets', holds: ({ secretTargets }) => secretTargets === true },
+  {
+    template: 'or (eq $.Values.metricsAuth "token") $.Values.defaultCas',
+    holds: ({ metricsAuth, defaultCas }) => metricsAuth === 'token' || defaultCas !== undefined,
+  },
   {
     template: 'not (has "service-ca" $.Values.compat)',
     holds: ({ compat = [] }) => !compat.includes('service-ca'),

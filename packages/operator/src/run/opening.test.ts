@@ -26,9 +26,10 @@ test('what follows the cluster asks nothing of the API server before its start',
     new WorkloadCache({ kube, onPod: onChange, onWorkload: onChange }),
     new Compatibility({
       kube,
-      compat: ['cainjector', 'service-ca'],
+      compat: ['cainjector', 'service-ca', 'trust-manager'],
       serviceCaAuthority: 'default/mesh',
       takeOver: false,
+      bundles: { trustNamespace: 'cert-manager', secretTargets: false },
       onChange,
     }),
   ];

@@ -179,8 +179,12 @@ export const condition = async (
 };
 
 /** Requests that the roles of an installation do not allow. */
-export const beyondRights = (stage: Stage, compat: readonly Compat[]): readonly string[] => {
-  const grants = installedGrants({ namespace: 'handover-system', image: 'handover', compat });
+export const beyondRights = (
+  stage: Stage,
+  compat: readonly Compat[],
+  more: Partial<InstallOptions> = {},
+): readonly string[] => {
+  const grants = installedGrants({ namespace: 'handover-system', image: 'handover', compat, ...more });
   return (
     stage.requests
       // Discovery is open to all users; the Lease is the client's own, and works without its watch.

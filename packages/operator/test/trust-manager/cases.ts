@@ -1,7 +1,7 @@
 import { configMaps, namespaces } from '@handover/kube';
 import { expect } from 'vitest';
 import { checkStore } from './stores.ts';
-import { type BundleWorld, freshName, joined, Scene, TARGET_KEY, until } from './world.ts';
+import { type BundleWorld, freshName, joined, type Scene, TARGET_KEY, until } from './world.ts';
 
 /** What trust-manager's own integration tests say of a Bundle, each in a world where some program keeps Bundles. */
 export interface Case {
@@ -10,8 +10,12 @@ export interface Case {
 }
 
 type Kind = 'configMap' | 'secret';
-const put = (scene: Scene, kind: Kind, name: string, data: Readonly<Record<string, string>>): Promise<void> =>
-  kind === 'configMap' ? scene.putConfigMap(name, data) : scene.putSecret(name, data);
+const put = (
+  scene: Scene,
+  kind: Kind,
+  name: string,
+  data: Readonly<Record<string, string>>,
+): Promise<void> => (kind === 'configMap' ? scene.putConfigMap(name, data) : scene.putSecret(name, data));
 
 /** Cases that are the same for ConfigMaps and Secrets as sources. */
 const ofKind = (kind: Kind): readonly Case[] => [
@@ -79,19 +83,23 @@ const stable = (name: string, change: (scene: Scene) => Promise<void>): Case => 
   },
 });
 
-const withMetadata = (part: 'labels' | 'annotations') => async (scene: Scene): Promise<void> => {
-  await scene.change(({ target }) => {
-    target.configMap = { key: TARGET_KEY, metadata: { [part]: { testKey: 'testValue' } } };
-  });
-  await scene.everywhere(part, ({ metadata }) => metadata[part]?.testKey === 'testValue');
-};
+const withMetadata =
+  (part: 'labels' | 'annotations') =>
+  async (scene: Scene): Promise<void> => {
+    await scene.change(({ target }) => {
+      target.configMap = { key: TARGET_KEY, metadata: { [part]: { testKey: 'testValue' } } };
+    });
+    await scene.everywhere(part, ({ metadata }) => metadata[part]?.testKey === 'testValue');
+  };
 
-const withFormat = (format: 'jks' | 'pkcs12', key: string) => async (scene: Scene): Promise<void> => {
-  await scene.change(({ target }) => {
-    target.additionalFormats = { [format]: { key } };
-  });
-  await scene.everywhere(format, ({ binaryData }) => binaryData?.[key] !== undefined);
-};
+const withFormat =
+  (format: 'jks' | 'pkcs12', key: string) =>
+  async (scene: Scene): Promise<void> => {
+    await scene.change(({ target }) => {
+      target.additionalFormats = { [format]: { key } };
+    });
+    await scene.everywhere(format, ({ binaryData }) => binaryData?.[key] !== undefined);
+  };
 
 const bytesIn = async (scene: Scene, key: string): Promise<Buffer> =>
   Buffer.from((await scene.target())?.binaryData?.[key] ?? '', 'base64');
@@ -197,7 +205,10 @@ export const CASES: readonly Case[] = [
         controller: true,
         blockOwnerDeletion: true,
       };
-      await until('the owner', async () => ((await scene.target())?.metadata.ownerReferences ?? []).length === 1);
+      await until(
+        'the owner',
+        async () => ((await scene.target())?.metadata.ownerReferences ?? []).length === 1,
+      );
       expect((await scene.target())?.metadata.ownerReferences).toEqual([owner]);
     },
   },
@@ -225,7 +236,10 @@ export const CASES: readonly Case[] = [
       });
       await until('the target goes', async () => (await scene.target(name)) === undefined);
       await kube.patch(namespaces, { name }, { merge: { metadata: { labels: { foo: scene.name } } } });
-      await until('the target is back', async () => (await scene.target(name))?.data?.[TARGET_KEY] !== undefined);
+      await until(
+        'the target is back',
+        async () => (await scene.target(name))?.data?.[TARGET_KEY] !== undefined,
+      );
       expect((await scene.target(name))?.data).toEqual({ [TARGET_KEY]: joined(...scene.base) });
       expect(await kube.get(configMaps, { namespace: 'kube-system', name: scene.name })).toBeUndefined();
     },

@@ -62,7 +62,11 @@ export const OWN_CASES: readonly OwnCase[] = [
   ...(
     [
       ['cut short', (pem: string) => pem.slice(0, 200), 'cut short'],
-      ['with a private key', (pem: string) => `${pem}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`, 'PRIVATE KEY'],
+      [
+        'with a private key',
+        (pem: string) => `${pem}-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n`,
+        'PRIVATE KEY',
+      ],
     ] as const
   ).map(
     ([what, damage, word]): OwnCase => ({
@@ -132,17 +136,29 @@ export const OWN_CASES: readonly OwnCase[] = [
     },
   },
   {
-    name: 'a ConfigMap that was there before keeps its other keys, when the Bundle comes and when it goes',
-    run: async (scene, world) => {
+    name: 'a ConfigMap that was there before is left alone until its owner gives it over, and keeps its other keys when the Bundle comes and goes',
+    run: async (_scene, world) => {
       const name = freshName('bundle');
       const labels = { with: name };
-      await world.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
-      await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced, as by trust-manager' });
+      await world.kube.create(namespaces, {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name, labels },
+      });
+      await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced' });
       const more = new Scene(world, name);
       await more.create({
         sources: [{ inLine: world.cas[0] }],
         target: { configMap: { key: 'ca.crt' }, namespaceSelector: { matchLabels: labels } },
       });
+      await failsWith(more, 'SyncConfigMapTargetFailed', `${name}/${name}`, 'handover.dev/adopt=true');
+      expect((await more.target(name))?.data?.['ca.crt']).toBe('is replaced');
+      const given = { metadata: { labels: { 'handover.dev/adopt': 'true' } } };
+      await world.kube.patch(
+        configMaps,
+        { namespace: name, name },
+        { merge: given, fieldManager: 'a-person' },
+      );
       await until('the CA', async () => (await more.target(name))?.data?.['ca.crt'] === joined(world.cas[0]));
       expect((await more.target(name))?.data?.mine).toBe('stays');
       await more.change(({ target }) => {
@@ -154,8 +170,20 @@ export const OWN_CASES: readonly OwnCase[] = [
     },
   },
   {
+    name: 'a target whose label was taken away is right again',
+    run: async (scene, { kube }) => {
+      const labels = { 'trust.cert-manager.io/bundle': null };
+      const target = { namespace: 'kube-system', name: scene.name };
+      await kube.patch(configMaps, target, { merge: { metadata: { labels } }, fieldManager: 'a-person' });
+      await until('the label', async () => {
+        const found = await scene.target();
+        return found?.metadata.labels?.['trust.cert-manager.io/bundle'] === scene.name;
+      });
+    },
+  },
+  {
     name: 'an object that Handover keeps for itself is left alone, and named',
-    run: async (scene, world) => {
+    run: async (_scene, world) => {
       const name = freshName('bundle');
       await put(world, 'shop', name, { 'ca.crt': 'ours' }, { 'handover.dev/managed': 'true' });
       const more = new Scene(world, name);
@@ -193,7 +221,10 @@ export const OWN_CASES: readonly OwnCase[] = [
             apiVersion: 'apps/v1',
             kind: 'Deployment',
             metadata: { name, namespace, labels },
-            spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+            spec: {
+              selector: { matchLabels: labels },
+              template: { metadata: { labels }, spec: { containers } },
+            },
           },
           { namespace },
         );
@@ -209,7 +240,8 @@ export const OWN_CASES: readonly OwnCase[] = [
       const name = await make(trustNamespace);
       const said = () =>
         events.some(
-          (event) => event.kind === 'failed' && (event.error as Error).message.includes(`${trustNamespace}/${name}`),
+          (event) =>
+            event.kind === 'failed' && (event.error as Error).message.includes(`${trustNamespace}/${name}`),
         );
       await until('it is said', async () => said());
       await scene.addSource({ inLine: cas[3] });

@@ -1,6 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { generateKey, issueCa, localSigner, TRUST_MANAGER } from '@handover/core';
-import { type ConfigMap, configMaps, type Kube, type KubeObject, kindOf, namespaces, type Secret, secrets } from '@handover/kube';
+import {
+  type ConfigMap,
+  configMaps,
+  type Kube,
+  type KubeObject,
+  kindOf,
+  namespaces,
+  type Secret,
+  secrets,
+} from '@handover/kube';
 import { hour, instant, parseCertificate } from '@handover/material';
 
 /** A cluster in which some program keeps Bundles: Handover, or trust-manager itself. */
@@ -118,7 +127,12 @@ export class Scene {
 
   async create(spec: object): Promise<void> {
     const apiVersion = `${TRUST_MANAGER.group}/v1alpha1`;
-    await this.world.kube.create(bundleKind, { apiVersion, kind: 'Bundle', metadata: { name: this.name }, spec });
+    await this.world.kube.create(bundleKind, {
+      apiVersion,
+      kind: 'Bundle',
+      metadata: { name: this.name },
+      spec,
+    });
   }
 
   async end(): Promise<void> {
@@ -212,7 +226,10 @@ export class Scene {
   }
 
   /** Changes a target as somebody would by hand. */
-  async edit(namespace: string, edit: (target: { -readonly [Key in keyof ConfigMap]: ConfigMap[Key] }) => void): Promise<void> {
+  async edit(
+    namespace: string,
+    edit: (target: { -readonly [Key in keyof ConfigMap]: ConfigMap[Key] }) => void,
+  ): Promise<void> {
     await until('the target is edited', async () => {
       const target = structuredClone(await this.target(namespace));
       if (target === undefined) return false;

@@ -1,14 +1,16 @@
-import { MANAGED_LABEL, TRUST_MANAGER } from '@handover/core';
-import { type Listener, type Selector, WorkQueue } from '@handover/engine';
-import { type ConfigMap, configMaps, type Kube, type Secret, secrets } from '@handover/kube';
-import { after, bytesOf, HandoverError, type Instant } from '@handover/material';
+import { ADOPT, MANAGED_LABEL, TRUST_MANAGER } from '@handover/core';
+import { type Listener, WorkQueue } from '@handover/engine';
+import { type ConfigMap, configMaps, type Kube, type KubeObject, secrets } from '@handover/kube';
+import { after, HandoverError, type Instant } from '@handover/material';
 import { isCode, OperatorError } from '../../error.ts';
 import { type BundleSeen, bundles, type Outcome, statusFor } from './bundle.ts';
 import type { FollowedBundles } from './followed-bundles.ts';
-import { type Built, build, type SourceKind, type SourceObject, type Sources } from './sources.ts';
+import { sourcesOf } from './source-reader.ts';
+import { type Built, build, type SourceKind } from './sources.ts';
 import {
   bodyOf,
   contentOf,
+  isGiven,
   isRight,
   type TargetContent,
   type TargetPlace,
@@ -35,9 +37,6 @@ interface Made {
   readonly built: Built;
   readonly contents: ReadonlyMap<SourceKind, TargetContent>;
 }
-
-const decoded = (data: Readonly<Record<string, string>> = {}): readonly (readonly [string, Uint8Array])[] =>
-  Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64')]);
 
 /** Keeps the targets of trust-manager's Bundles, for as long as this replica leads. */
 export class BundleKeeper {
@@ -66,7 +65,12 @@ export class BundleKeeper {
       },
       (error) => on({ kind: 'failed', what: 'Bundles', error, retryAt: undefined }),
     );
-    await this.#queue.run(signal).finally(() => followed.tell(() => {}, () => {}));
+    await this.#queue.run(signal).finally(() =>
+      followed.tell(
+        () => {},
+        () => {},
+      ),
+    );
   }
 
   async #keep(name: string): Promise<Instant | undefined> {
@@ -97,7 +101,9 @@ export class BundleKeeper {
     this.#options.on({ kind: 'failed', what: 'Bundles', error, retryAt: undefined });
   }
 
-  async #sync(bundle: BundleSeen): Promise<{ readonly outcome: Outcome; readonly errors: readonly unknown[] }> {
+  async #sync(
+    bundle: BundleSeen,
+  ): Promise<{ readonly outcome: Outcome; readonly errors: readonly unknown[] }> {
     const { followed } = this.#options;
     const { spec } = bundle;
     const failed = (reason: string, message: string): Outcome => ({
@@ -125,7 +131,9 @@ export class BundleKeeper {
     const [first] = troubles;
     if (first === undefined) {
       const words =
-        spec.target.namespaceSelector === undefined ? 'all namespaces' : `${followed.namespaces(spec.target.namespaceSelector).length} selected namespaces`;
+        spec.target.namespaceSelector === undefined
+          ? 'all namespaces'
+          : `${followed.namespaces(spec.target.namespaceSelector).length} selected namespaces`;
       const outcome: Outcome = {
         synced: true,
         reason: 'Synced',
@@ -146,42 +154,21 @@ export class BundleKeeper {
   }
 
   async #madeOf(bundle: BundleSeen, spec: Exclude<BundleSeen['spec'], string>): Promise<Made> {
-    const { followed } = this.#options;
+    const { followed, kube } = this.#options;
     const from = `${bundle.uid} ${bundle.generation} ${followed.versions(spec.sources)}`;
     const known = this.#made.get(bundle.name);
     if (known?.from === from) return known;
-    const built = await build(spec, this.#sources());
+    const built = await build(spec, sourcesOf(kube, followed));
     const contents = new Map<SourceKind, TargetContent>();
     if ('pool' in built) {
       const { configMap, secret, additionalFormats } = spec.target;
-      if (configMap !== undefined) contents.set('ConfigMap', contentOf(built.pool, configMap, additionalFormats));
+      if (configMap !== undefined)
+        contents.set('ConfigMap', contentOf(built.pool, configMap, additionalFormats));
       if (secret !== undefined) contents.set('Secret', contentOf(built.pool, secret, additionalFormats));
     }
     const made = { from, built, contents };
     this.#made.set(bundle.name, made);
     return made;
-  }
-
-  /** Reads from the trust namespace alone, and anew: what a watch has kept may be old. */
-  #sources(): Sources {
-    const { followed, kube } = this.#options;
-    const namespace = followed.options.trustNamespace;
-    const named = async (kind: SourceKind, name: string): Promise<SourceObject | undefined> => {
-      const id = `${namespace}/${name}`;
-      if (kind === 'Secret') {
-        const secret: Secret | undefined = await kube.get(secrets, { namespace, name });
-        return secret && { kind, id, type: secret.type, data: new Map(decoded(secret.data)) };
-      }
-      const found: ConfigMap | undefined = await kube.get(configMaps, { namespace, name });
-      if (found === undefined) return undefined;
-      const texts = Object.entries(found.data ?? {}).map(([key, text]) => [key, bytesOf(text)] as const);
-      return { kind, id, data: new Map([...decoded(found.binaryData), ...texts]) };
-    };
-    const selected = async (kind: SourceKind, selector: Selector): Promise<readonly SourceObject[]> => {
-      const found = await Promise.all(followed.selected(kind, selector).map((name) => named(kind, name)));
-      return found.filter((object) => object !== undefined);
-    };
-    return { namespace, named, selected, defaultCas: followed.defaultCas.state };
   }
 
   /** Takes from former targets what was written there; one that is empty then goes. */
@@ -241,14 +228,12 @@ export class BundleKeeper {
     const { kube } = this.#options;
     const large = tooLarge(content);
     if (large !== undefined) throw new OperatorError('OBJECT_OBSTACLE', large);
-    // One without the label is not watched. trust-manager writes its keys into such an object, and so do we.
+    // One without the label is not watched.
     const there =
-      seen === undefined ? await kube.get(API_KINDS[place.kind], { ...place, metadataOnly: true }) : undefined;
-    if (there?.metadata.labels?.[MANAGED_LABEL] === 'true')
-      throw new OperatorError(
-        'OBJECT_OBSTACLE',
-        'it is kept for an Authority, a Leaf or a TrustBundle of Handover; give the Bundle another name',
-      );
+      seen === undefined
+        ? await kube.get(API_KINDS[place.kind], { ...place, metadataOnly: true })
+        : undefined;
+    refuseForeign(there, place);
     const version = seen?.resourceVersion ?? there?.metadata.resourceVersion;
     await this.#apply(place, bodyOf(place, bundle, version, content), kube);
   }
@@ -279,5 +264,19 @@ export class BundleKeeper {
     );
   }
 }
+
+const refuseForeign = (there: KubeObject | undefined, { kind, namespace, name }: TargetPlace): void => {
+  if (there === undefined) return;
+  if (there.metadata.labels?.[MANAGED_LABEL] === 'true')
+    throw new OperatorError(
+      'OBJECT_OBSTACLE',
+      'it is kept for an Authority, a Leaf or a TrustBundle of Handover; give the Bundle another name',
+    );
+  if (!isGiven(there, name))
+    throw new OperatorError(
+      'OBJECT_OBSTACLE',
+      `it was there before and is no target of a Bundle; to let the Bundle write its keys there: kubectl -n ${namespace} label ${kind.toLowerCase()} ${name} ${ADOPT}=true`,
+    );
+};
 
 const textOf = ({ kind, namespace, name }: TargetPlace): string => `${kind} ${namespace}/${name}`;

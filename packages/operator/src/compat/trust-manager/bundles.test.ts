@@ -28,7 +28,11 @@ beforeAll(async () => {
   const cas = await newCas();
   const defaultCas = join(folder, 'ca.crt');
   writeFileSync(defaultCas, cas[4]);
-  const followed = new FollowedBundles(kube, { trustNamespace: 'cert-manager', defaultCas, secretTargets: true }, false);
+  const followed = new FollowedBundles(
+    kube,
+    { trustNamespace: 'cert-manager', defaultCas, secretTargets: true },
+    false,
+  );
   await followed.start(end.signal);
   const events: ControllerEvent[] = [];
   const now = () => instant(Date.now());

@@ -79,8 +79,12 @@ export class DefaultCasFile {
       this.#onChange();
       return;
     } catch (error) {
-      if (!(error instanceof HandoverError) && (error as NodeJS.ErrnoException).syscall === undefined) throw error;
-      why = error instanceof HandoverError ? error.message : `${path} cannot be read: ${(error as Error).message}`;
+      if (!(error instanceof HandoverError) && (error as NodeJS.ErrnoException).syscall === undefined)
+        throw error;
+      why =
+        error instanceof HandoverError
+          ? error.message
+          : `${path} cannot be read: ${(error as Error).message}`;
     }
     if ('why' in this.#state && this.#state.why !== why) {
       this.#state = { why };

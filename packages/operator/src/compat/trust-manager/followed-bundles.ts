@@ -98,12 +98,16 @@ export class FollowedBundles {
       project: namespaceSeen,
     });
     this.#namespaces.on('changed', all);
-    this.#rivals = new Informer<KubeObject, { readonly name: string; readonly ready: boolean }>(kube, deployments, {
-      namespace: options.trustNamespace,
-      // As in trust-manager's chart.
-      labelSelector: 'app.kubernetes.io/name=trust-manager',
-      project: (object) => ({ name: object.metadata.name ?? '', ready: isReady(object) }),
-    });
+    this.#rivals = new Informer<KubeObject, { readonly name: string; readonly ready: boolean }>(
+      kube,
+      deployments,
+      {
+        namespace: options.trustNamespace,
+        // As in trust-manager's chart.
+        labelSelector: 'app.kubernetes.io/name=trust-manager',
+        project: (object) => ({ name: object.metadata.name ?? '', ready: isReady(object) }),
+      },
+    );
     this.#rivals.on('changed', all);
     for (const kind of KINDS) {
       this.#followSources(kind);
@@ -141,7 +145,9 @@ export class FollowedBundles {
       indexes: { bundle: ({ bundle }) => (bundle === undefined ? [] : [bundle]) },
     });
     informer.on('changed', ({ before, after }) =>
-      this.#concerned([before, after].flatMap((one) => (one === undefined ? [] : [one.name, one.bundle ?? one.name]))),
+      this.#concerned(
+        [before, after].flatMap((one) => (one === undefined ? [] : [one.name, one.bundle ?? one.name])),
+      ),
     );
     this.#targets.set(kind, informer);
   }

@@ -26,7 +26,13 @@ export const certificatesIn = (text: string | Uint8Array, where: string): readon
 export const poolOf = (certificates: readonly Certificate[]): Pool => {
   const byFingerprint = new Map(certificates.map((certificate) => [certificate.fingerprint, certificate]));
   const ordered = [...byFingerprint.values()].sort((a, b) => (a.fingerprint < b.fingerprint ? -1 : 1));
-  return { certificates: ordered, pem: ordered.map(({ pem }) => pem).join('').trimEnd() };
+  return {
+    certificates: ordered,
+    pem: ordered
+      .map(({ pem }) => pem)
+      .join('')
+      .trimEnd(),
+  };
 };
 
 export const sha256 = (...parts: readonly (string | Uint8Array)[]): string => {

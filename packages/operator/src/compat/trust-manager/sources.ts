@@ -87,7 +87,10 @@ export const build = async ({ sources }: ForeignBundleSpec, from: Sources): Prom
     for (const source of sources) {
       found.push(...(await ofSource(source, from)));
       if (found.length > MOST_CERTIFICATES)
-        throw new OperatorError('OPTION_INVALID', `more than ${MOST_CERTIFICATES} certificates; use fewer sources`);
+        throw new OperatorError(
+          'OPTION_INVALID',
+          `more than ${MOST_CERTIFICATES} certificates; use fewer sources`,
+        );
     }
     if (found.length === 0) missing('no source holds a certificate');
     const asked = sources.some(({ useDefaultCAs }) => useDefaultCAs === true);

@@ -23,7 +23,10 @@ test('a text without certificates gives none; a damaged one is named with its pl
 
 test('the hash is trust-manager’s: of the PEM, the passwords, the profile and the metadata in order', () => {
   const template = { key: 'ca.crt', metadata: { labels: { b: '2', a: '1' }, annotations: { z: '0' } } };
-  const formats = { jks: { key: 'j', password: 'changeit' }, pkcs12: { key: 'p', password: 'pw', profile: 'LegacyDES' } } as const;
+  const formats = {
+    jks: { key: 'j', password: 'changeit' },
+    pkcs12: { key: 'p', password: 'pw', profile: 'LegacyDES' },
+  } as const;
   expect(contentOf(pool, template, formats).hash).toBe(sha256(`${pool.pem}changeitpwLegacyDESz0a1b2`));
   expect(contentOf(pool, { key: 'ca.crt' }).hash).toBe(sha256(pool.pem));
 });
@@ -33,7 +36,10 @@ const written = (manager = 'trust-manager') => {
   const content = contentOf(pool, { key: 'ca.crt', metadata: { labels: { team: 'a' } } });
   const { metadata } = bodyOf(place, bundle, '7', content);
   const fieldsV1 = { 'f:data': { '.': {}, 'f:ca.crt': {} }, 'f:metadata': { 'f:labels': { 'f:team': {} } } };
-  return { content, object: { metadata: { ...metadata, uid: 'u2', managedFields: [{ manager, fieldsV1 }] } } };
+  return {
+    content,
+    object: { metadata: { ...metadata, uid: 'u2', managedFields: [{ manager, fieldsV1 }] } },
+  };
 };
 
 test('a target as trust-manager left it is right, and is not written', () => {
@@ -52,7 +58,9 @@ test('a target is wrong when another program owns its key, or its owner, label, 
     { metadata: { ...metadata, annotations: { 'trust.cert-manager.io/hash': 'other' } } },
   ];
   for (const one of wrong) expect(isRight(targetSeen('ConfigMap', one), content, bundle)).toBe(false);
-  expect(isRight(targetSeen('ConfigMap', object), content, { ...bundle, uid: 'of a Bundle made anew' })).toBe(false);
+  expect(isRight(targetSeen('ConfigMap', object), content, { ...bundle, uid: 'of a Bundle made anew' })).toBe(
+    false,
+  );
 });
 
 test('what a ConfigMap has no room for is refused with its size', () => {
@@ -70,5 +78,6 @@ test('default CAs are PEM, or a package of trust-manager, and their version tell
     ...pem,
     version: `debian-12-${sha256(bytesOf(cas[0])).slice(0, 16)}`,
   });
-  for (const bad of ['{', '{}', '[]', '', 'words']) expect(() => parseDefaultCas(bad, 'file')).toThrow(/^file /);
+  for (const bad of ['{', '{}', '[]', '', 'words'])
+    expect(() => parseDefaultCas(bad, 'file')).toThrow(/^file /);
 });

@@ -1,4 +1,5 @@
 import {
+  ADOPT,
   type ForeignBundleSpec,
   type ForeignBundleTemplate,
   Password,
@@ -86,7 +87,11 @@ const hashOf = (pem: string, { jks, pkcs12 }: Formats, template: ForeignBundleTe
     ...entriesInOrder(template.metadata?.labels ?? {}),
   );
 
-export const contentOf = (pool: Pool, template: ForeignBundleTemplate, formats: Formats = {}): TargetContent => {
+export const contentOf = (
+  pool: Pool,
+  template: ForeignBundleTemplate,
+  formats: Formats = {},
+): TargetContent => {
   const { jks, pkcs12 } = formats;
   return {
     hash: hashOf(pool.pem, formats, template),
@@ -95,7 +100,9 @@ export const contentOf = (pool: Pool, template: ForeignBundleTemplate, formats: 
     pem: [template.key, pool.pem],
     binary: [
       ...(jks === undefined ? [] : [[jks.key, jksOf(pool, jks.password)] as const]),
-      ...(pkcs12 === undefined ? [] : [[pkcs12.key, pkcs12Of(pool, pkcs12.password, pkcs12.profile)] as const]),
+      ...(pkcs12 === undefined
+        ? []
+        : [[pkcs12.key, pkcs12Of(pool, pkcs12.password, pkcs12.profile)] as const]),
     ],
   };
 };
@@ -109,8 +116,10 @@ export const tooLarge = ({ pem, binary }: TargetContent): string | undefined => 
   return size <= MOST_BYTES ? undefined : `${size} bytes are more than a target can hold (${MOST_BYTES})`;
 };
 
-const isDifferent = (wanted: Readonly<Record<string, string>>, is: Readonly<Record<string, string>>): boolean =>
-  Object.entries(wanted).some(([key, value]) => is[key] !== value);
+const isDifferent = (
+  wanted: Readonly<Record<string, string>>,
+  is: Readonly<Record<string, string>>,
+): boolean => Object.entries(wanted).some(([key, value]) => is[key] !== value);
 
 /** A key that somebody else wrote has left the list of keys, so the data itself need not be read. */
 export const isRight = (seen: TargetSeen, content: TargetContent, bundle: BundleId): boolean => {
@@ -125,6 +134,16 @@ export const isRight = (seen: TargetSeen, content: TargetContent, bundle: Bundle
     seen.keys.every((key) => keys.has(key))
   );
 };
+
+/** Whether an object is a target already, also one that lost its label or its owner; or whether its owner gave it over. */
+export const isGiven = ({ metadata }: KubeObject, bundle: string): boolean =>
+  metadata.labels?.[TRUST_MANAGER.bundle] === bundle ||
+  metadata.labels?.[ADOPT] === 'true' ||
+  metadata.annotations?.[TRUST_MANAGER.hash] !== undefined ||
+  (metadata.ownerReferences ?? []).some(
+    ({ apiVersion, kind, name }) =>
+      kind === 'Bundle' && name === bundle && apiVersion.startsWith(`${TRUST_MANAGER.group}/`),
+  );
 
 const keysIn = ({ manager, fieldsV1 }: ManagedFields): readonly string[] =>
   manager !== TRUST_MANAGER.manager
