@@ -145,9 +145,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
   );
   blockers.push(...withoutLeaf(seen, since));
   const lent = lentObjects(context);
-  // Whether the one process of such a leaf has moved, `serves` has asked above.
-  const shared = lent.filter(({ writtenBy }) => writtenBy?.ofOneProcess !== true);
-  blockers.push(...awaitedLeaves(context, shared, current));
+  blockers.push(...awaitedLeaves(context, lent, current));
   const held = lent.filter(({ leaf }) => leaf !== undefined).map(({ id }) => id);
   for (const object of [...policy.leaves.map((leaf) => leaf.object), ...held]) {
     const leaf = objects.get(object)?.leaf;
