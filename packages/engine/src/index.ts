@@ -2,6 +2,7 @@ export { act } from './act/act.ts';
 export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
+export { lend } from './act/lend.ts';
 export {
   factFiles,
   keepPlatformFacts,

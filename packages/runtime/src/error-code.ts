@@ -13,6 +13,7 @@ export type RuntimeErrorCode =
   | 'FILE_UNREADABLE'
   | 'IDENTITY_REFUSED'
   | 'KEY_MISMATCH'
+  | 'KEY_MISSING'
   | 'LOAD_FAILED'
   | 'NOT_IN_CLUSTER'
   | 'NOT_LOADED'

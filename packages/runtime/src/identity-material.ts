@@ -2,10 +2,12 @@ import type { SecureContext } from 'node:tls';
 import {
   type Bundle,
   type Certificate,
+  encodePem,
   type Instant,
   isExpired,
   PrivateKey,
   parseCertificates,
+  parsePem,
 } from '@handover/material';
 import { contextOf, type Pems } from './client-source.ts';
 import { RuntimeError } from './error.ts';
@@ -35,6 +37,25 @@ function readLeafFirst(bytes: Buffer, path: string): readonly [Certificate, ...C
 function readKey(bytes: Buffer, path: string): PrivateKey {
   mustNotBeBlank(bytes, path, 'a PEM private key');
   return inFile(path, () => PrivateKey.parse(bytes.toString('utf8'), path));
+}
+
+/** Key and chain in one file, as Kubernetes projects pod certificates: each part alone, to be read as if it were a file of its own. */
+function splitBundle(bytes: Buffer, path: string): { readonly certBytes: Buffer; readonly keyBytes: Buffer } {
+  mustNotBeBlank(bytes, path, 'a PEM private key and its certificates');
+  const { blocks } = inFile(path, () => parsePem(bytes));
+  const those = (isCertificate: boolean): Buffer =>
+    Buffer.from(
+      blocks
+        .filter(({ label }) => (label === 'CERTIFICATE') === isCertificate)
+        .map(({ label, der }) => encodePem(label, der))
+        .join(''),
+    );
+  const [certBytes, keyBytes] = [those(true), those(false)];
+  if (certBytes.length === 0)
+    throw new RuntimeError('PEM_NO_CERTIFICATE', `${path} holds no certificate`, { path });
+  if (keyBytes.length === 0)
+    throw new RuntimeError('KEY_MISSING', `${path} holds no private key; give PEM text`, { path });
+  return { certBytes, keyBytes };
 }
 
 function mustBeValid(leaf: Certificate, path: string, now: Instant): void {
@@ -72,8 +93,12 @@ export function readIdentity(
   contents: FileContents<IdentityLabel>,
   now: Instant,
 ): IdentityMaterial {
-  const chain = readLeafFirst(contents.cert, paths.cert);
-  const key = readKey(contents.key, paths.key);
+  const { certBytes, keyBytes } =
+    paths.cert === paths.key
+      ? splitBundle(contents.cert, paths.cert)
+      : { certBytes: contents.cert, keyBytes: contents.key };
+  const chain = readLeafFirst(certBytes, paths.cert);
+  const key = readKey(keyBytes, paths.key);
   const bundle = paths.ca === undefined ? undefined : readBundle(contents.ca, paths.ca);
   const [leaf] = chain;
   if (!key.matches(leaf)) {

@@ -27,7 +27,7 @@ const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 export interface IdentityFiles {
   /** The leaf certificate first, then the rest of its chain. */
   readonly cert: string;
-  /** The leaf's private key, not encrypted. */
+  /** The leaf's private key, not encrypted. The same path as `cert` for one file with both, such as the `credentialBundlePath` of a Kubernetes pod certificate. */
   readonly key: string;
   /** The CA bundle: verifies servers when this program connects, and clients when it serves. Default: Node's own roots. */
   readonly ca?: string | undefined;

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 import type { EvidenceKind } from './evidence-kind.ts';
 import { otherLeaf } from './expected-leaf.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
-import { oldLeavesGone } from './old-leaves.ts';
+import { oldLeavesGone, ownLeafWait } from './old-leaves.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 import { caGenerations, listed } from './waiting.ts';
 
@@ -270,5 +270,8 @@ export const serves = (
     },
   });
   if (finding.ok) return finding;
-  return oldLeavesGone(context, object, generation) ?? finding;
+  const gone = oldLeavesGone(context, object, generation);
+  if (gone !== undefined) return gone;
+  const waitsFor = ownLeafWait(context, object, generation);
+  return waitsFor === undefined ? finding : waits(waitsFor);
 };

@@ -45,6 +45,8 @@ export interface WrittenBy {
   readonly failing?: string;
   /** Since when it has been asked for; undefined: long ago. An object younger than a CA's last signature never held a leaf of that CA. */
   readonly since?: Instant;
+  /** One process alone has the leaf, and is the consumer that presents it: what that process shows decides, not the leaf that it got last. */
+  readonly ofOneProcess?: true;
   /** Objects that do not lie in the authority's namespace count towards `MOST_REISSUES` of this namespace only. */
   readonly namespace?: string;
 }

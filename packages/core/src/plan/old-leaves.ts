@@ -37,6 +37,37 @@ const lentBefore = (
   return ends.length === 0 ? undefined : instant(Math.max(...ends));
 };
 
+/**
+ * What a process with a leaf of its own has to do, the same words for all of them, and what would shorten it; undefined: it shares its leaf with
+ * others.
+ */
+export const ownLeafWait = (
+  { objects, state }: PlanningContext,
+  object: string,
+  generation: Generation,
+): string | undefined => {
+  const seen = objects.get(object);
+  if (seen?.writtenBy?.ofOneProcess !== true) return undefined;
+  const end = Math.max(
+    ...state.generations
+      .filter(({ role, number }) => role !== 'next' && number !== generation.number)
+      .map(({ anchors, lentUntil }) => Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter)),
+  );
+  const until = Number.isFinite(end)
+    ? `, at the latest until ${new Date(end + EXPIRY_GRACE).toISOString()}`
+    : '';
+  const [what, how] = isLeafOf(seen, generation)
+    ? [
+        'to load its new certificate',
+        'a status document or a probe shows that it did, handover.dev/reload: hot says so',
+      ]
+    : [
+        `to get a certificate of CA generation ${generation.number}`,
+        `${seen.writtenBy.program} refreshes it; a shorter lifetime shortens this`,
+      ];
+  return `${what}${until} (${how}; or restart it)`;
+};
+
 /** Nothing of another issuer can be served from this Secret any more. */
 export const oldLeavesGone = (
   { objects, state, clock }: PlanningContext,

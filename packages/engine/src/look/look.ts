@@ -1,4 +1,4 @@
-import type { ClockDoubt, ConsumerSeen, ProfileWorkload, TlsProfile } from '@handover/core';
+import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile } from '@handover/core';
 import type { Certificate, Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
@@ -42,6 +42,8 @@ export interface RequestReader {
 /** A consumer, and the version of its workload that was seen, where the home can roll it. */
 export interface ConsumerFound extends ConsumerSeen {
   readonly workloadVersion?: string | undefined;
+  /** What it alone presents, and no store holds. */
+  readonly own?: ObjectSeen | undefined;
 }
 
 export interface EvidenceSource {

@@ -176,6 +176,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
     objects.push(hook === undefined ? seen : sinceTold(seen, hook, found, now));
   }
+  for (const { own } of consumers) if (own !== undefined) objects.push(marked(own, responsibilities));
   for (const object of asked) {
     const obstacle = stored.has(object)
       ? undefined

@@ -37,7 +37,7 @@ export const evidenceWith = ({
   source,
   now,
 }: EvidenceTools): ((fresh: boolean) => EvidenceSource) => {
-  const { evidence, workloads, wordOf = () => undefined } = consumers;
+  const { evidence, workloads, wordOf = () => undefined, podLeaves } = consumers;
   if (evidence !== undefined) return () => evidence;
   const { kube, signal } = connection;
   const addresses = (consumers.addresses ?? new Addresses()).sparing(kube.config.server);
@@ -69,6 +69,7 @@ export const evidenceWith = ({
             showing,
             fresh,
             wordOf,
+            podLeaves,
             labelsOf: async (name) =>
               (await source.held({ plural: 'clustertrustbundles', namespace: undefined, name, part: '' }))
                 ?.labels ?? {},

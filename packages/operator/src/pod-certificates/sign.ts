@@ -34,9 +34,9 @@ type Signing = Pick<Home, 'keyring' | 'random' | 'clock' | 'ledger'>;
 
 const wholeSeconds = (at: number): number => Math.floor(at / second) * second;
 
-/** When its certificate ends at the latest: known before it is made. */
+/** When its certificate ends at the latest: known before it is made, so with a minute for the write in between. */
 export const endOf = (home: Pick<Home, 'clock'>, lifetime: Duration) =>
-  after(home.clock.now(), lifetime - BACK_MS);
+  after(home.clock.now(), lifetime - BACK_MS + minute);
 
 /** Signs with the CA that is current in `record`; undefined: that CA ends within the hour, and its successor signs soon. */
 export const sign = async (

@@ -1,4 +1,4 @@
-import type { AuthorityId, AuthorityRecord, Passed } from '@handover/engine';
+import { type AuthorityId, type AuthorityRecord, lend, type Passed } from '@handover/engine';
 import { type Kube, type KubeObject, podCertificateRequests, pods } from '@handover/kube';
 import { after, type Instant, minute, second } from '@handover/material';
 import { isCode } from '../error.ts';
@@ -7,7 +7,7 @@ import { FIELD_MANAGER } from '../objects/record.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { type Granted, judge, type Verdict } from './judge.ts';
 import type { PodRequest } from './request.ts';
-import { sign } from './sign.ts';
+import { endOf, sign } from './sign.ts';
 import { issuedStatus, refusedStatus } from './status.ts';
 import type { WatchedRequests } from './watched.ts';
 
@@ -71,7 +71,9 @@ export class PodSigning {
     record: AuthorityRecord,
   ): Promise<Passed> {
     const { home, tell } = this.#options;
-    const signed = await sign(home, request, granted, record);
+    const { authorities } = home;
+    const lent = await lend(authorities, request.authority, record, endOf(home, granted.lifetime), false);
+    const signed = await sign(home, request, granted, lent);
     if (signed === undefined) {
       const why = `the CA of Authority ${request.authority} ends within the hour that Kubernetes demands of a certificate; its successor will sign`;
       tell(request, { is: 'waits', why });

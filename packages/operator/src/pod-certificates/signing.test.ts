@@ -103,7 +103,7 @@ const answered = async (namespace: string, name: string): Promise<Answer> => {
 /** What an Event of this reason says. */
 const said = (namespace: string, reason: string, part: string): Promise<unknown> =>
   eventually(async () =>
-    ((await kube.list(events, { namespace })).items as { reason?: string; message?: string }[]).some(
+    ((await kube.list(events, { namespace })).items as readonly { reason?: string; message?: string }[]).some(
       (event) => event.reason === reason && event.message?.includes(part) === true,
     ),
   );

@@ -1,4 +1,4 @@
-import { injectableOf } from '@handover/core';
+import { authorityOfSigner, injectableOf } from '@handover/core';
 import { type AuthorityId, idOf, type Key, keyText, RESOURCES } from '@handover/engine';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
@@ -157,7 +157,9 @@ export class Changes {
 
   /** A pod that comes, goes, or becomes ready may be what a step waits for. */
   readonly podChanged = (before: Pod | undefined, now: Pod | undefined): void => {
-    const { namespace, references } = now ?? before ?? { namespace: '', references: [] };
+    const { namespace, references, signers } = now ??
+      before ?? { namespace: '', references: [], signers: [] };
+    for (const { signer } of signers) this.podCertified(authorityOfSigner(signer) ?? '');
     const { term } = this;
     const keys = references.flatMap(({ plural, name, signer }) =>
       signer === undefined

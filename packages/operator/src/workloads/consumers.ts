@@ -1,4 +1,4 @@
-import { type InstanceSeen, RELOAD, type Reload, TAKE_OVER, TRUST_HASH } from '@handover/core';
+import { type InstanceSeen, RELOAD, type Reload, signerOf, TAKE_OVER, TRUST_HASH } from '@handover/core';
 import type {
   AuthorityId,
   AuthorityRecord,
@@ -12,6 +12,8 @@ import type {
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import type { PodEvidence } from './pod-evidence.ts';
+import { holderOf } from './pod-holders.ts';
+import type { PodLeafSource } from './pod-leaf.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
 import { stampIn } from './stamps.ts';
@@ -69,7 +71,11 @@ export interface PodConsumerOptions {
   /** Whether a workload was stamped at this version. */
   readonly isUnderWay: (consumer: string, version: string) => boolean;
   readonly reloader?: ReloaderCompat | undefined;
+  /** Certificates that pods got for themselves; undefined: none is known. */
+  readonly podLeaves?: PodLeafSource | undefined;
 }
+
+const NOTHING_READ = { presents: new Set<ObjectId>(), verifies: new Set<ObjectId>() };
 
 /** Consumers found, not declared: workloads whose live pods read an object of the authority in any way, or that it is rolling. */
 export class PodConsumers implements EvidenceSource {
@@ -92,7 +98,8 @@ export class PodConsumers implements EvidenceSource {
       string,
       { readonly maker: ControllerOwner; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }
     >();
-    for (const pod of await this.#pods(responsibilities)) {
+    const all = await this.#pods(responsibilities);
+    for (const pod of all) {
       if (pod.ended) continue;
       const use = useOf(pod, managed, signed);
       if (use === undefined) continue;
@@ -112,11 +119,45 @@ export class PodConsumers implements EvidenceSource {
         (rolling && namespace === own && stampIn(annotations[TRUST_HASH], responsibilities.id) !== undefined);
       if (isOurs && !groups.has(id)) groups.set(id, { maker: { kind, name }, namespace, pods: [] });
     }
-    return Promise.all(
-      [...groups].map(([id, { maker, namespace, pods }]) =>
+    return Promise.all([
+      ...[...groups].map(([id, { maker, namespace, pods }]) =>
         this.#consumer(id, maker, namespace, pods, responsibilities, record, now),
       ),
-    );
+      ...this.#holders(all, responsibilities, record, now),
+    ]);
+  }
+
+  /** Pods with a certificate of their own: each counts for itself, beside what its workload reads. */
+  #holders(
+    pods: readonly Pod[],
+    responsibilities: Responsibilities,
+    record: AuthorityRecord | undefined,
+    now: Instant,
+  ): readonly Promise<ConsumerFound>[] {
+    if (record === undefined) return [];
+    const { podLeaves, showing } = this.#options;
+    const { id: authority } = responsibilities;
+    const signer = signerOf(authority);
+    return pods.flatMap((pod) => {
+      const held = pod.ended ? undefined : pod.signers.find((one) => one.signer === signer);
+      if (held === undefined) return [];
+      const blocks = pod.namespace === responsibilities.authority.metadata.namespace;
+      const patience = blocks ? OWN_MS : FOREIGN_MS;
+      return [
+        (async () => {
+          const shown = await showing.of(pod, { authority, record, now }, patience);
+          const instance = instanceOf(pod, authority, shown);
+          const reload = reloadOf(
+            [[pod, { ...NOTHING_READ, frozen: held.frozen }]],
+            undefined,
+            false,
+            () => undefined,
+          );
+          const leaf = podLeaves?.of(pod.uid, signer, record);
+          return holderOf({ pod, blocks, reload, instance, leaf, state: record.state });
+        })(),
+      ];
+    });
   }
 
   /** The labels of its ClusterTrustBundles, as they are: others may have added some. */

@@ -56,6 +56,7 @@ const asked = async (podUid: string) => {
     mirror: false,
     owner: undefined,
     references: [],
+    signers: [],
     annotations: { 'handover.dev/ack-port': String((server.address() as AddressInfo).port) },
   };
   return { pod, seen };

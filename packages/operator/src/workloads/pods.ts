@@ -1,6 +1,7 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
 import { makerIn, saidOn } from '../objects/bounds.ts';
+import { type PodSigner, signersIn } from './pod-signers.ts';
 import { reachedPodOf } from './reached-pod.ts';
 import { type Reference, referencesOf } from './references.ts';
 
@@ -21,6 +22,8 @@ export interface Pod {
   readonly mirror: boolean;
   readonly owner: { readonly kind: string; readonly name: string } | undefined;
   readonly references: readonly Reference[];
+  /** Certificates of ours that it has for itself. */
+  readonly signers: readonly PodSigner[];
   /** Annotations that say something to us. */
   readonly annotations: Readonly<Record<string, string>>;
 }
@@ -35,7 +38,8 @@ const isReady = (status: Json): boolean =>
 export const podOf = (object: KubeObject): Pod | undefined => {
   const { metadata } = object;
   const references = referencesOf(object);
-  if (references.length === 0) return undefined;
+  const signers = signersIn(object);
+  if (references.length + signers.length === 0) return undefined;
   const status = isMap(object.status) ? object.status : {};
   const reached = reachedPodOf(object);
   return {
@@ -52,6 +56,7 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
     owner: makerIn(metadata.ownerReferences),
     references,
+    signers,
     annotations: saidOn('pod', metadata.annotations),
   };
 };

@@ -21,6 +21,8 @@ export interface Member {
   readonly subPath?: true;
   readonly web?: true;
   readonly grpc?: 'server' | 'client';
+  /** Each pod has a certificate of its own, by the kubelet: no Leaf and no Secret. */
+  readonly own?: true;
   /** The preferred node of its pods. */
   readonly prefers?: string;
 }
@@ -111,8 +113,26 @@ export const budget = ({ name }: Member): object => ({
   spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
 });
 
+/** The same files as a Leaf's Secret has, from the kubelet and the Authority's ConfigMap. */
+const OWN_FILES = {
+  projected: {
+    sources: [
+      {
+        podCertificate: {
+          signerName: 'handover.dev/mesh.mesh',
+          keyType: 'ECDSAP256',
+          maxExpirationSeconds: 3_600,
+          keyPath: 'tls.key',
+          certificateChainPath: 'tls.crt',
+        },
+      },
+      { configMap: { name: 'mesh-trust', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+    ],
+  },
+};
+
 export const deployment = (member: Member, options: MeshOptions): object => {
-  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, prefers } = member;
+  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, own, prefers } = member;
   const { image, collector, rate, spread, linger = 2 } = options;
   const setting = {
     name,
@@ -173,7 +193,7 @@ export const deployment = (member: Member, options: MeshOptions): object => {
               volumeMounts: mounts,
             },
           ],
-          volumes: [{ name: 'tls', secret: { secretName: name } }],
+          volumes: [{ name: 'tls', ...(own === true ? OWN_FILES : { secret: { secretName: name } }) }],
         },
       },
     },

@@ -97,6 +97,13 @@ export const lentMutants: readonly Mutant[] = [
     worlds: ['a program of another namespace that is away, and distrust'],
   },
   {
+    name: 'a process with a leaf of its own waits for a certificate that is not known any more',
+    file: 'reissues.js',
+    from: 'if (writtenBy.ofOneProcess === true && !context.elsewhere.has(id))',
+    to: 'if (false)',
+    worlds: ['a process with a leaf of its own that is not known any more'],
+  },
+  {
     name: 'gate 2 forgets leaves that no object shows',
     file: 'gates.js',
     from: ', ...unseenLeaves(all)];',

@@ -81,6 +81,12 @@ export const lentWorlds: readonly ModelWorld[] = [
     policy: short,
     budget: { distrusts: 1 },
   }),
+  worldOf('a process with a leaf of its own that is not known any more', {
+    timeless: true,
+    natures: { a: hot('sa'), c: hot('cm') },
+    lent: { cm: { unasked: true, forgotten: true } },
+    budget: { rotations: 2 },
+  }),
   worldOf('a leaf that no object shows', {
     natures: {
       a: promised('sa'),

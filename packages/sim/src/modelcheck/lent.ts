@@ -6,14 +6,23 @@ export const writtenBy = (
   { lent = {} }: ModelWorld,
   state: State,
   id: string,
-): Pick<ObjectSeen, 'writtenBy' | 'elsewhere'> => {
+): Pick<ObjectSeen, 'writtenBy' | 'elsewhere'> & Partial<Pick<ObjectSeen, 'leaf'>> => {
   const nature = lent[id];
   const now = state.lent[id];
   if (nature === undefined || now === undefined) return {};
   const pending = now.asked || now.signed !== undefined;
   const asked = nature.unasked === true ? 'never' : pending ? 'pending' : 'can';
+  const held = state.objects[id]?.leaf;
+  const old = state.authority?.generations.find(({ role }) => role === 'previous' || role === 'distrusted');
   return {
-    writtenBy: { program: 'cert-manager', asked },
+    writtenBy: {
+      program: 'cert-manager',
+      asked,
+      ...(nature.forgotten === true ? { ofOneProcess: true } : {}),
+    },
+    ...(nature.forgotten === true && held !== undefined && old !== undefined
+      ? { leaf: { ...held, issuer: old.anchors[0].fingerprint } }
+      : {}),
     ...(nature.elsewhere === true ? { elsewhere: true } : {}),
   };
 };

@@ -88,6 +88,8 @@ export interface Lent {
   readonly elsewhere?: boolean;
   /** The program is away. */
   readonly stuck?: boolean;
+  /** One process has it for itself, and which leaf it got last is not known: it is taken for one of the oldest CA. */
+  readonly forgotten?: boolean;
 }
 
 /** What the program is about to write. */

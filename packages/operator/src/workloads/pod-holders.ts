@@ -1,0 +1,97 @@
+import {
+  type AuthorityState,
+  FOREIGN_SPEC,
+  type Generation,
+  type InstanceSeen,
+  type LeafSeen,
+  type Reload,
+  withRole,
+} from '@handover/core';
+import type { ConsumerFound } from '@handover/engine';
+import { instant, second } from '@handover/material';
+import type { PodLeaf } from './pod-leaf.ts';
+import type { Pod } from './pods.ts';
+
+/** Both the API server's dates and the authority's are in whole seconds, and several servers may tell different ones. */
+const MARGIN_MS = 10 * second;
+
+interface Holder {
+  readonly pod: Pod;
+  readonly blocks: boolean;
+  readonly reload: Reload;
+  readonly instance: InstanceSeen;
+  readonly leaf: (PodLeaf & { readonly issuer: string }) | undefined;
+  readonly state: AuthorityState;
+}
+
+const endOf = ({ anchors: [{ notAfter }], lentUntil }: Generation) =>
+  instant(Math.min(lentUntil ?? Number.POSITIVE_INFINITY, notAfter));
+
+/** A pod whose certificate is not known has one of the oldest CA that may have signed while the pod was there. */
+const supposed = ({ pod, state }: Holder): LeafSeen | undefined => {
+  const current = withRole(state, 'current');
+  const signed = state.generations.filter(({ role }) => role !== 'next' && role !== 'current');
+  const [oldest = current] = signed
+    .filter(({ since }) => !(pod.createdAt - MARGIN_MS > since))
+    .sort((a, b) => a.number - b.number);
+  if (oldest === undefined) return undefined;
+  return {
+    fingerprint: 'unknown',
+    issuer: oldest.anchors[0].fingerprint,
+    chain: [],
+    notBefore: pod.createdAt,
+    notAfter: endOf(oldest),
+    spec: FOREIGN_SPEC,
+    writtenAt: pod.createdAt,
+    issuerSince: pod.createdAt,
+    replacedOne: true,
+    othersExpire: undefined,
+  };
+};
+
+const known = ({ certificate, issuedAt, issuer }: NonNullable<Holder['leaf']>): LeafSeen => ({
+  fingerprint: certificate.fingerprint,
+  issuer,
+  chain: [],
+  notBefore: certificate.notBefore,
+  notAfter: certificate.notAfter,
+  spec: FOREIGN_SPEC,
+  writtenAt: issuedAt,
+  issuerSince: issuedAt,
+  replacedOne: true,
+  othersExpire: undefined,
+});
+
+/** A pod with a certificate of its own, and that certificate as an object of the plan: the kubelet has its key, and renews it by itself. */
+export const holderOf = (holder: Holder): ConsumerFound => {
+  const { pod, blocks, reload, instance, leaf } = holder;
+  const { namespace, name } = pod;
+  const object = `${namespace}/podcertificates/${name}`;
+  return {
+    id: `pod ${namespace}/${name}`,
+    reload,
+    ownersWord: reload === 'hot',
+    blocks,
+    namespace,
+    presents: [object],
+    verifies: [],
+    stripsCross: false,
+    instances: [instance],
+    workload: undefined,
+    own: {
+      id: object,
+      version: pod.uid,
+      revision: undefined,
+      anchors: [],
+      changedAt: pod.createdAt,
+      leaf: leaf === undefined ? supposed(holder) : known(leaf),
+      writtenBy: {
+        program: 'the kubelet',
+        asked: 'never',
+        ofOneProcess: true,
+        since: instant(pod.createdAt - MARGIN_MS),
+        namespace,
+      },
+    },
+  };
+};
