@@ -2,6 +2,7 @@ export { act } from './act/act.ts';
 export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
+export { type AskedLeaf, type LentLeaf, lend } from './act/lend.ts';
 export {
   factFiles,
   keepPlatformFacts,
@@ -93,6 +94,7 @@ export type {
   ObjectWriter,
   ProfileWriter,
   ProgramTeller,
+  Reissues,
   Request,
   RequestWriter,
   Rollouts,
@@ -108,6 +110,7 @@ export {
   type ClusterProfile,
   type ConsumerFound,
   type EvidenceSource,
+  type LentReader,
   type Look,
   type LookClock,
   type ObjectReader,

@@ -13,6 +13,8 @@ export type ResourceKey = Of<'Authority'> | Of<'TrustBundle'> | Of<'TLSProfile'>
 /** What one pass is about. */
 export type Key =
   | ResourceKey
+  /** A leaf that another program asks for. */
+  | Of<'CertificateRequest'>
   /** Facts about the platform, in every namespace that asks for them. */
   | { readonly kind: 'Platform' }
   /** Reading the resources anew. */
@@ -46,7 +48,8 @@ export const laneOf = (key: Key): string => {
 /** On whose account work is done: a namespace, or the cluster. */
 export const shareOf = (key: Key): string => {
   if (key.kind === 'Drift') return shareOf(key.of);
-  const isNamespaced = key.kind === 'Authority' || key.kind === 'TLSProfile';
+  const isNamespaced =
+    key.kind === 'Authority' || key.kind === 'TLSProfile' || key.kind === 'CertificateRequest';
   return isNamespaced ? `namespace ${key.id.split('/', 1)[0]}` : laneOf(key);
 };
 

@@ -1,4 +1,4 @@
-import type { ClockDoubt, ConsumerSeen, ProfileWorkload, TlsProfile } from '@handover/core';
+import type { ClockDoubt, ConsumerSeen, ObjectSeen, ProfileWorkload, TlsProfile } from '@handover/core';
 import type { Certificate, Duration, HandoverError, Instant, resolveTlsProfile } from '@handover/material';
 import type { Catalogue } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, ObjectRecord, StoredObject } from './home.ts';
@@ -99,12 +99,24 @@ export interface HomeFacts {
   readonly askedAt?: ((leaf: string) => Instant | undefined) | undefined;
 }
 
+/** Objects with leaves of an authority that other programs write. */
+export interface LentReader {
+  /** Each with the certificates that are in it now; none that another CA signed. */
+  of(
+    responsibilities: Responsibilities,
+    record: AuthorityRecord,
+    now: Instant,
+  ): Promise<readonly ObjectSeen[]>;
+}
+
 /** What a look reads as it is asked. Each kind is listed at most once, and by one pass alone. */
 export interface Readers {
   readonly objects: ObjectReader;
   readonly authorities: AuthorityReader;
   readonly requests: RequestReader;
   readonly evidence: EvidenceSource;
+  /** Undefined: no other program here holds leaves of an authority. */
+  readonly lent?: LentReader | undefined;
   readonly outputs: OutputPreparer;
   /** Undefined: this home runs no hooks. */
   readonly hooks?: HookReader | undefined;

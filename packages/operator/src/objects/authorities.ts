@@ -7,6 +7,7 @@ import {
   ROTATE,
   STATE_LABEL,
   STATE_TYPE,
+  withLent,
 } from '@handover/core';
 import {
   type AuthorityId,
@@ -109,8 +110,10 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
     const found = await this.#secret(id);
     const uid = this.#options.uidOf(id);
     this.#refuseAnothers(id, found);
-    const revision = recordIn(id, found)?.state.revision;
-    if (revision !== expect) throw changed(id);
+    const stored = recordIn(id, found)?.state;
+    if (stored?.revision !== expect) throw changed(id);
+    // Leaves that were lent meanwhile changed no revision.
+    const state = withLent(record.state, stored);
     const body: Secret = {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -128,7 +131,7 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
           ...(uid === undefined ? {} : { [AUTHORITY_UID]: uid }),
         },
       },
-      data: { [KEY]: Buffer.from(formatAuthority(id, record), 'utf8').toString('base64') },
+      data: { [KEY]: Buffer.from(formatAuthority(id, { ...record, state }), 'utf8').toString('base64') },
     };
     try {
       if (found === undefined)

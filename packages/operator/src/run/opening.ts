@@ -1,5 +1,7 @@
 import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import { LentCertificates } from '../cert-manager/certificates.ts';
+import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { Compatibility } from '../compat/compatibility.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith } from '../objects/kinds.ts';
@@ -27,6 +29,7 @@ export interface OpeningOptions {
 export interface OpenedHome {
   readonly home: KubeHome;
   readonly compat: Compatibility | undefined;
+  readonly certManager: CertManagerCluster | undefined;
   /** Resolves once everything is known; rejects when `signal` comes first. */
   readonly ready: Promise<void>;
 }
@@ -75,6 +78,16 @@ export function openKubeHome({
       ? cluster && trustBundleVersion !== undefined
       : cluster || plural === 'secrets' || plural === 'configmaps',
   );
+  const certManager =
+    given === undefined
+      ? new CertManagerCluster({
+          kube,
+          namespaces,
+          onRequest: changes.requestChanged,
+          onLent: changes.lentChanged,
+          onTrouble,
+        })
+      : undefined;
   const home = new KubeHome({
     connection: { kube, swift, signal, writeSignal },
     scope: {
@@ -100,6 +113,15 @@ export function openKubeHome({
       addresses: pods.addresses,
       reloader: honoured.includes('reloader'),
     },
+    lent:
+      certManager === undefined
+        ? undefined
+        : new LentCertificates({
+            kube,
+            cluster: certManager,
+            signal: writeSignal,
+            now: () => home.clock.now(),
+          }),
     on: {
       change: changes.objectChanged,
       password: changes.passwordChanged,
@@ -114,5 +136,6 @@ export function openKubeHome({
   });
   const compatKnown = compat?.start(signal);
   home.start(signal);
-  return { home, compat, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
+  certManager?.start(signal);
+  return { home, compat, certManager, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
 }

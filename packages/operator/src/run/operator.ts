@@ -3,6 +3,7 @@ import { type Plan, plan } from '@handover/core';
 import { type ControllerEvent, keyText, type Observation, observeAnew, survey } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import { pause } from '@handover/runtime/pause';
+import type { CertManagerCluster } from '../cert-manager/cluster.ts';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
@@ -28,6 +29,7 @@ export class Operator {
   #home: KubeHome | undefined;
   #lease: LeaderLease | undefined;
   #compat: Compatibility | undefined;
+  #certManager: CertManagerCluster | undefined;
   /** Ends the term while this replica leads. */
   #over: AbortController | undefined;
   /** The last term, which may still be ending. */
@@ -112,7 +114,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const { home, compat, ready } = openKubeHome({
+    const { home, compat, certManager, ready } = openKubeHome({
       operator: this.#options,
       kube: kube.fenced(lease),
       swift: (this.#options.swift ?? kube).fenced(lease),
@@ -125,6 +127,7 @@ export class Operator {
     });
     this.#home = home;
     this.#compat = compat;
+    this.#certManager = certManager;
     this.#changes.follow(home);
     lease.on('lost', () => this.#end());
     try {
@@ -194,6 +197,7 @@ export class Operator {
       home,
       kube: this.#options.kube.fenced(lease),
       compat: this.#compat,
+      certManager: this.#certManager,
       changes: this.#changes,
       on: this.#tell,
     });
