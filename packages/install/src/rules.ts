@@ -1,4 +1,5 @@
 import { injectableIn } from '@handover/core';
+import { CERT_MANAGER_RIGHTS } from './cert-manager-rights.ts';
 import { GROUP, KIND_TABLE } from './crds.ts';
 
 /** Parts that only some installations want, each with rights of its own. */
@@ -10,7 +11,7 @@ export type Feature = 'service-ca' | 'openshift' | 'metrics-auth';
  */
 type Reach = 'watched' | 'cluster' | 'own';
 
-interface Row {
+export interface Row {
   readonly reach: Reach;
   readonly group: string;
   readonly resources: readonly string[];
@@ -32,6 +33,7 @@ export const LEASE = 'handover';
 
 /** Everything the operator asks of an API server, and why. Roles are made from this table and from nothing else. */
 export const RIGHTS: readonly Row[] = [
+  ...CERT_MANAGER_RIGHTS,
   {
     reach: 'watched',
     group: GROUP,
