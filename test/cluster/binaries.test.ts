@@ -40,6 +40,26 @@ describe('binaries', () => {
     expect(await findBinaries(where(assets), NEEDED.node, silent)).toBe(cache);
   });
 
+  it('of the oldest release are apart from those of the newest, and never from KUBEBUILDER_ASSETS', async () => {
+    const oldest = {
+      ...places({ HANDOVER_KUBERNETES: 'oldest', KUBEBUILDER_ASSETS: scratch }),
+      cache: scratch,
+    };
+    expect(oldest).toMatchObject({ release: 'oldest', assets: undefined });
+    put(cachedBinaries({ ...oldest, release: 'newest' }), NEEDED.node);
+    await expect(findBinaries(oldest, NEEDED['control-plane'], silent)).rejects.toMatchObject({
+      code: 'CLUSTER_NO_BINARIES',
+    });
+    const cache = put(cachedBinaries(oldest), NEEDED['control-plane']);
+    expect(await findBinaries(oldest, NEEDED['control-plane'], silent)).toBe(cache);
+  });
+
+  it('are not those of a release that is not pinned', () => {
+    expect(() => places({ HANDOVER_KUBERNETES: '1.35' })).toThrow(
+      'HANDOVER_KUBERNETES is "1.35": set it to newest or oldest',
+    );
+  });
+
   it('are requested in one line when there are none and there is no Go to build them', async () => {
     const error: unknown = await findBinaries(where(), NEEDED['control-plane'], silent).catch(
       (e: unknown) => e,

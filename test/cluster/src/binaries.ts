@@ -20,7 +20,8 @@ const isExecutable = (path: string): boolean => {
 const lacking = (directory: string, needed: readonly Binary[]): Binary[] =>
   needed.filter((binary) => !isExecutable(join(directory, binary)));
 
-export const cachedBinaries = (where: Places): BinaryDirectory => join(where.cache, pinsHash(), 'bin');
+export const cachedBinaries = (where: Places): BinaryDirectory =>
+  join(where.cache, pinsHash(where.release), 'bin');
 
 /**
  * KUBEBUILDER_ASSETS, else the cache, else a build. One source must have all binaries: this avoids a kubelet of one release
@@ -42,6 +43,6 @@ export async function findBinaries(
         'or for the control plane set KUBEBUILDER_ASSETS to a directory made by setup-envtest',
     );
   }
-  await buildMissing(bin, needed, say);
+  await buildMissing(bin, needed, where.release, say);
   return bin;
 }

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { whileLocked } from './build-lock.ts';
-import { type Binary, buildArguments, RECIPES, versionOf } from './pins.ts';
-import { modulesDirectory } from './places.ts';
+import { type Binary, buildArguments, moduleDirectory, RECIPES, versionOf } from './pins.ts';
+import type { Release } from './places.ts';
 
 export type Say = (line: string) => void;
 
@@ -13,11 +13,11 @@ const seconds = (since: number): string => `${Math.round((Date.now() - since) / 
 
 export const hasGo = (): boolean => spawnSync('go', ['version'], { stdio: 'ignore' }).status === 0;
 
-const goBuild = (binary: Binary, output: string): Promise<void> =>
+const goBuild = (binary: Binary, release: Release, output: string): Promise<void> =>
   new Promise((resolve, reject) => {
     const { module, path } = RECIPES[binary];
-    const child = spawn('go', [...buildArguments(binary), '-o', output, path], {
-      cwd: join(modulesDirectory, module),
+    const child = spawn('go', [...buildArguments(binary, release), '-o', output, path], {
+      cwd: moduleDirectory(module, release),
       // Static, so that a binary also runs inside an image without libraries.
       env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -43,7 +43,12 @@ const goBuild = (binary: Binary, output: string): Promise<void> =>
   });
 
 /** Builds missing binaries one by one (Go itself uses every core), and renames each into place when complete. */
-export async function buildMissing(bin: string, binaries: readonly Binary[], say: Say): Promise<void> {
+export async function buildMissing(
+  bin: string,
+  binaries: readonly Binary[],
+  release: Release,
+  say: Say,
+): Promise<void> {
   const missing = (): Binary[] => binaries.filter((binary) => !existsSync(join(bin, binary)));
   if (missing().length === 0) return;
   let told = 0;
@@ -61,12 +66,12 @@ export async function buildMissing(bin: string, binaries: readonly Binary[], say
     const begun = Date.now();
     say(`building ${list.length} binaries once, into ${bin}; cold this takes about 11 minutes on 2 cores`);
     for (const [index, binary] of list.entries()) {
-      const what = `[${index + 1}/${list.length}] ${binary} ${versionOf(RECIPES[binary].module)}`;
+      const what = `[${index + 1}/${list.length}] ${binary} ${versionOf(RECIPES[binary].module, release)}`;
       const from = Date.now();
       const ticking = setInterval(() => say(`${what}: ${seconds(from)} so far`), PROGRESS_MS);
       const partial = join(bin, `.${binary}.${process.pid}`);
       try {
-        await goBuild(binary, partial);
+        await goBuild(binary, release, partial);
         renameSync(partial, join(bin, binary));
       } finally {
         clearInterval(ticking);

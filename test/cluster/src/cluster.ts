@@ -19,6 +19,7 @@ import { type Binary, NEEDED } from './pins.ts';
 import { places } from './places.ts';
 import { reservePorts } from './ports.ts';
 import { installPackages, noNodeBecause } from './system-packages.ts';
+import { trustBundlesOf } from './trust-bundles.ts';
 
 const neededFor = (options: ClusterOptions): readonly Binary[] => {
   if (options.size === 'node') return NEEDED.node;
@@ -58,6 +59,7 @@ const startOnLoopback = async ({ keeper, directory, bin, ports, url, options }: 
     innerUrl: url,
     credentials: makeCredentials(join(directory, 'pki')),
     hasPods: false,
+    trustBundles: trustBundlesOf(bin),
   };
   const plane = controlPlane({ keeper, layout, url, options, placed: (spec) => spec });
   await plane.start();
@@ -83,6 +85,7 @@ const startWithNode = async ({ keeper, directory, bin, ports, url, options }: Pl
     innerUrl: `https://${NETWORK.address}:${NETWORK.apiPort}`,
     credentials: makeCredentials(join(directory, 'pki'), NETWORK.address),
     hasPods: true,
+    trustBundles: trustBundlesOf(bin),
   };
   await network.forward(ports[0] ?? 0, `127.0.0.1:${NETWORK.apiPort}`);
   const starting = makeNodes(where, { keeper, network, layout, url, options });

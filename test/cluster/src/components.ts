@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Credentials, SERVICE_RANGE } from './credentials.ts';
 import type { ProcessSpec } from './keeper-protocol.ts';
 import type { CertificateFiles } from './pki.ts';
+import type { TrustBundles } from './trust-bundles.ts';
 
 /** Paths and addresses of a cluster's control plane. */
 export interface Layout {
@@ -18,6 +19,7 @@ export interface Layout {
   readonly credentials: Credentials;
   /** Whether there are pods: they reach the API server through its Endpoints, and it reaches pods through theirs. */
   readonly hasPods: boolean;
+  readonly trustBundles: TrustBundles;
 }
 
 const component = (
@@ -48,14 +50,6 @@ export const etcd = (layout: Layout): ProcessSpec => {
     '--log-level=warn',
   ]);
 };
-
-/** Beta, and off by default, in Kubernetes 1.36. */
-const TRUST_BUNDLES = {
-  gates: 'ClusterTrustBundle=true,ClusterTrustBundleProjection=true',
-  api: 'certificates.k8s.io/v1beta1/clustertrustbundles=true',
-} as const;
-
-export const FEATURE_GATES: string = TRUST_BUNDLES.gates;
 
 export const apiServer = (
   layout: Layout,
@@ -93,8 +87,8 @@ export const apiServer = (
     `--enable-aggregator-routing=${layout.hasPods}`,
     '--allow-privileged=true',
     `--endpoint-reconciler-type=${layout.hasPods ? 'lease' : 'none'}`,
-    `--feature-gates=${TRUST_BUNDLES.gates}`,
-    `--runtime-config=${TRUST_BUNDLES.api}`,
+    ...layout.trustBundles.gateFlags,
+    ...layout.trustBundles.apiFlags,
     ...extraFlags,
   ]);
 };
@@ -113,7 +107,7 @@ export const controllerManager = (layout: Layout, extraFlags: readonly string[])
     '--leader-elect=false',
     `--cluster-signing-cert-file=${c.clientCa.certFile}`,
     `--cluster-signing-key-file=${c.clientCa.keyFile}`,
-    `--feature-gates=${TRUST_BUNDLES.gates}`,
+    ...layout.trustBundles.gateFlags,
     ...extraFlags,
   ]);
 };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { modulesDirectory } from './places.ts';
+import { modulesDirectory, type Release } from './places.ts';
 
 /** Each Go module under binaries/, and the module whose version it pins. */
 const MODULES = {
@@ -51,18 +51,27 @@ export const NEEDED = {
   node: BINARIES,
 } as const satisfies Record<string, readonly Binary[]>;
 
-const goMod = (module: Module): string => readFileSync(join(modulesDirectory, module, 'go.mod'), 'utf8');
+/** The folder under binaries/ that pins a module: Kubernetes has one for each release. */
+const folderOf = (module: Module, release: Release): string =>
+  module === 'kubernetes' && release === 'oldest' ? 'kubernetes-oldest' : module;
 
-/** The pinned version, as in go.mod: `v1.36.4`. */
-export const versionOf = (module: Module): string => {
-  for (const line of goMod(module).split('\n')) {
+/** Where a binary is built. */
+export const moduleDirectory = (module: Module, release: Release): string =>
+  join(modulesDirectory, folderOf(module, release));
+
+const read = (module: Module, release: Release, file: 'go.mod' | 'go.sum'): string =>
+  readFileSync(join(moduleDirectory(module, release), file), 'utf8');
+
+/** The pinned version, as in go.mod: `v1.37.1`. */
+export const versionOf = (module: Module, release: Release): string => {
+  for (const line of read(module, release, 'go.mod').split('\n')) {
     const words = line
       .trim()
       .replace(/^require\s+/, '')
       .split(/\s+/);
     if (words[0] === MODULES[module] && words[1]?.startsWith('v')) return words[1];
   }
-  throw new Error(`binaries/${module}/go.mod does not require ${MODULES[module]}`);
+  throw new Error(`binaries/${folderOf(module, release)}/go.mod does not require ${MODULES[module]}`);
 };
 
 /** -s -w: no symbols, a third smaller. The variables make each binary report its true version. */
@@ -81,18 +90,18 @@ const LINKER = {
   cni: (version) => [`-X ${MODULES.cni}/pkg/utils/buildversion.BuildVersion=${version}`],
 } as const satisfies Record<Module, (version: string) => readonly string[]>;
 
-export const buildArguments = (binary: Binary): readonly string[] => {
+export const buildArguments = (binary: Binary, release: Release): readonly string[] => {
   const { module } = RECIPES[binary];
-  const linker = ['-s', '-w', ...LINKER[module](versionOf(module))].join(' ');
+  const linker = ['-s', '-w', ...LINKER[module](versionOf(module, release))].join(' ');
   return ['build', '-mod=readonly', '-trimpath', '-ldflags', linker];
 };
 
 /** Changes with every pin, checksum, flag and platform, so that a changed pin gets a new folder in the cache. */
-export const pinsHash = (): string => {
+export const pinsHash = (release: Release): string => {
   const hash = createHash('sha256').update(`${process.platform} ${process.arch}\n`);
   for (const module of Object.keys(MODULES) as Module[]) {
-    hash.update(goMod(module)).update(readFileSync(join(modulesDirectory, module, 'go.sum')));
+    hash.update(read(module, release, 'go.mod')).update(read(module, release, 'go.sum'));
   }
-  for (const binary of BINARIES) hash.update(buildArguments(binary).join('\0'));
+  for (const binary of BINARIES) hash.update(buildArguments(binary, release).join('\0'));
   return hash.digest('hex').slice(0, 16);
 };

@@ -1,22 +1,29 @@
 // First step of `npm run test:cluster`: builds binaries and packages, with progress, so that no test waits for them.
 import { HandoverError } from '@handover/material';
 import { findBinaries } from './binaries.ts';
-import { NEEDED } from './pins.ts';
-import { places } from './places.ts';
+import { type Binary, NEEDED } from './pins.ts';
+import { type Places, places, type Release } from './places.ts';
 import { installPackages, noNodeBecause } from './system-packages.ts';
 
 const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-const where = places();
-try {
+/** Only the newest release is tried with a node: to build one takes as long as the control plane does. */
+const further = (release: Release): readonly Binary[] =>
+  release === 'newest' ? NEEDED.node : ['kube-controller-manager'];
+
+const prepare = async (where: Places): Promise<void> => {
   const reason = noNodeBecause();
   if (reason === undefined) installPackages(say);
   else if (where.isCi) throw new HandoverError('CLUSTER_NO_NODE', `${reason}; CI runs every test`);
   else say(`tests of a whole node are skipped: ${reason}`);
   say(`binaries: ${await findBinaries(where, NEEDED['control-plane'], say)}`);
-  if (reason === undefined) await findBinaries(where, NEEDED.node, say);
+  if (reason === undefined) await findBinaries(where, further(where.release), say);
+};
+
+try {
+  await prepare(places());
 } catch (error) {
   const told = error instanceof HandoverError ? `${error.code}: ${error.message}` : String(error);
   process.stderr.write(`${told}\n`);

@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FEATURE_GATES } from '../components.ts';
 import type { Credentials } from '../credentials.ts';
 import { PAUSE } from '../image/bases.ts';
 
@@ -55,6 +54,8 @@ interface Input {
   readonly runc: string;
   readonly cgroup: string;
   readonly credentials: Credentials;
+  /** Feature gates. */
+  readonly gates: Readonly<Record<string, boolean>>;
   readonly kubelet: Readonly<Record<string, unknown>>;
 }
 
@@ -110,13 +111,8 @@ const cniNetwork = ({ address, firstPod, lastPod }: NodePlace): object => ({
   ],
 });
 
-const gates = (): Record<string, boolean> =>
-  Object.fromEntries(
-    FEATURE_GATES.split(',').map((gate) => [gate.split('=')[0] ?? '', gate.endsWith('=true')]),
-  );
-
 const kubeletConfiguration = (input: Input, socket: string): object => {
-  const { place, directory, cgroup, credentials, kubelet } = input;
+  const { place, directory, cgroup, credentials, gates, kubelet } = input;
   const serving = credentials.clientCa.issue(`kubelet${place.suffix}-serving`, {
     commonName: `system:node:${place.name}`,
     organizations: ['system:nodes'],
@@ -152,7 +148,7 @@ const kubeletConfiguration = (input: Input, socket: string): object => {
     imageGCHighThresholdPercent: 100,
     makeIPTablesUtilChains: false,
     failSwapOn: false,
-    featureGates: gates(),
+    featureGates: gates,
     ...kubelet,
   };
 };

@@ -99,8 +99,9 @@ export function makeNode(place: NodePlace, input: NodesInput): OneNode {
       makeCgroups(cgroup, options.nodes ?? 1);
       mkdirSync(directory, { mode: 0o700 });
       const runc = requireProgram('runc');
+      const { gates } = layout.trustBundles;
       const kubelet = options.kubelet ?? {};
-      files = writeNodeFiles({ place, directory, bin, runc, cgroup, credentials, kubelet });
+      files = writeNodeFiles({ place, directory, bin, runc, cgroup, credentials, gates, kubelet });
       await keeper.start(
         network.placed({
           name: `node${suffix}`,
