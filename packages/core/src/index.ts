@@ -1,5 +1,6 @@
 export type { AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
+export { CERT_MANAGER, ISSUER } from './contract/cert-manager.ts';
 export {
   CAINJECTOR,
   COMPAT,
@@ -114,6 +115,7 @@ export {
   chainOf,
   closeness,
   covers,
+  desired,
   EVIDENCE_KINDS,
   type EvidenceKind,
   explain,

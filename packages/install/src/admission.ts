@@ -15,6 +15,7 @@ import {
   UNOWNED,
 } from './admission-rules.ts';
 import { bundleTargetRules, unlessTarget } from './bundle-admission.ts';
+import { CERT_MANAGER_POLICIES } from './cert-manager-rights.ts';
 import type { Feature } from './rules.ts';
 
 interface Policy {
@@ -190,6 +191,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
       'Handover may change only spec.conversion.webhook.clientConfig.caBundle of CustomResourceDefinitions',
     ),
   },
+  ...CERT_MANAGER_POLICIES,
 ];
 
 export interface PolicyManifest {

@@ -1,4 +1,4 @@
-import { type AuthorityId, type AuthorityRecord, lend, type Passed } from '@handover/engine';
+import { type AuthorityId, type AuthorityRecord, type Passed, rememberLent } from '@handover/engine';
 import { type Kube, type KubeObject, podCertificateRequests, pods } from '@handover/kube';
 import { after, type Instant, minute, second } from '@handover/material';
 import { isCode } from '../error.ts';
@@ -72,7 +72,13 @@ export class PodSigning {
   ): Promise<Passed> {
     const { home, tell } = this.#options;
     const { authorities } = home;
-    const lent = await lend(authorities, request.authority, record, endOf(home, granted.lifetime), false);
+    const lent = await rememberLent(
+      authorities,
+      request.authority,
+      record,
+      endOf(home, granted.lifetime),
+      false,
+    );
     const signed = await sign(home, request, granted, lent);
     if (signed === undefined) {
       const why = `the CA of Authority ${request.authority} ends within the hour that Kubernetes demands of a certificate; its successor will sign`;
