@@ -127,7 +127,7 @@ test('a pod gets a certificate with the names that are its own, and none that it
   );
   expect([from, to]).toEqual([leaf?.notBefore, leaf?.notAfter]);
   expect((to ?? 0) - (from ?? 0)).toBe(86_400_000);
-  expect((refresh ?? 0) - (from ?? 0)).toBe(28_800_000);
+  expect((refresh ?? 0) - (from ?? 0)).toBe(14_400_000);
 });
 
 test('maxLifetime of the Authority cuts a certificate, and the trust domain is its owner’s', async () => {
