@@ -42,6 +42,16 @@ export default defineConfig({
       tier('browser', ['packages/dashboard/page/test/**/*.test.ts'], { ...CHROMIUM, ...ONE_BY_ONE }),
       // Against a real Kubernetes. Each file has a cluster of its own, which waits more than it works.
       tier('cluster', ['test/cluster/*.test.ts', 'packages/*/test/cluster/**/*.test.ts'], { maxWorkers: 2 }),
+      // Some of it on the oldest Kubernetes that is supported: what it installs, serves and writes there.
+      tier(
+        'cluster-oldest',
+        [
+          'test/cluster/control-plane.test.ts',
+          'packages/kube/test/cluster/contract.test.ts',
+          'packages/operator/test/cluster/{authority,chart,crds,install,trust-bundle-api,workloads}.test.ts',
+        ],
+        { maxWorkers: 2, env: { HANDOVER_KUBERNETES: 'oldest' } },
+      ),
       // Every command of every document. One document: npm run test:docs -- -t start.md
       tier('docs', ['test/docs/*.test.ts'], { ...PROGRAMS, testTimeout: 900_000 }),
       // examples/ with the real programs, and a home of 1,000 leaves. As root it installs Debian's packages.

@@ -94,3 +94,21 @@ test('resources that were read before they changed do not outlive the change', a
   await home.ready();
   expect([...(await home.resolved()).catalogue.authorities.keys()]).toEqual(['prod/mesh', 'prod/more']);
 });
+
+test('a target of a kind that the API server does not serve keeps nothing else from being followed', async () => {
+  const roots = {
+    value: {
+      apiVersion: 'handover.dev/v1alpha1',
+      kind: 'TrustBundle',
+      metadata: { name: 'roots' },
+      spec: { sources: [{ authority: 'prod/mesh' }], targets: [{ clusterTrustBundle: { name: 'roots' } }] },
+    },
+    where: 'roots',
+  };
+  const home = homeOf(new GivenResources(parseResources([authority('mesh'), roots])));
+  await home.ready();
+  expect(home.synced).toBe(true);
+  expect((await home.resolved()).absent.get('roots')).toEqual([
+    { target: 'ClusterTrustBundle roots', why: expect.stringContaining('certificates.k8s.io/v1 or v1beta1') },
+  ]);
+});
