@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { findCainjector, type NodeCluster } from '@handover/test-cluster';
 import { until } from '../../../packages/operator/test/cluster/stage.ts';
-import { buildGo, runTool } from '../clients/build.ts';
-import { programPod, rolledOut, service } from '../src/go-program.ts';
+import { buildGo, moduleAt } from '../clients/build.ts';
+import { programPod, rolledOut, service } from '../src/program-pod.ts';
 import { caIssuer, certificate, issuer } from './objects.ts';
 import { CAINJECTOR, CONTROLLER, NAMESPACE, roles, WEBHOOK, WEBHOOK_CA } from './roles.ts';
 
@@ -32,16 +32,6 @@ interface Certificate {
   readonly metadata: { readonly resourceVersion: string; readonly generation: number };
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
-
-/** A module of go.mod in that folder: its version, and its sources in the module cache. */
-export const moduleAt = async (
-  folder: string,
-  module: string,
-): Promise<{ readonly version: string; readonly dir: string }> => {
-  const told = await runTool('go', ['list', '-m', '-f', '{{.Version}} {{.Dir}}', module], folder, module);
-  const [version = '', dir = ''] = told.trim().split(' ');
-  return { version, dir };
-};
 
 const webhooks = (kind: 'Validating' | 'Mutating', path: string, rule: object): object => ({
   apiVersion: 'admissionregistration.k8s.io/v1',

@@ -1,4 +1,4 @@
-import { grant, type Rule } from '../src/go-program.ts';
+import { grant, type Rule } from '../src/program-pod.ts';
 
 export const NAMESPACE = 'cert-manager';
 export const [CONTROLLER, WEBHOOK, CAINJECTOR] = [

@@ -49,6 +49,16 @@ export const buildGo = async (
   return folder;
 };
 
+/** A module of go.mod in that folder: its version, and its sources in the module cache. */
+export const moduleAt = async (
+  folder: string,
+  module: string,
+): Promise<{ readonly version: string; readonly dir: string }> => {
+  const told = await runTool('go', ['list', '-m', '-f', '{{.Version}} {{.Dir}}', module], folder, module);
+  const [version = '', dir = ''] = told.trim().split(' ');
+  return { version, dir };
+};
+
 /** Path of the program of a cargo package, with the versions of its lock. */
 export const buildRust = async (crate: string, what: string, program: string): Promise<string> => {
   const folder = cacheFor(what);

@@ -2,7 +2,7 @@ import type { RotationStage } from '../../../packages/operator/test/rotation/sta
 import type { CertManager } from '../cert-manager/cert-manager.ts';
 import { caIssuer, certificate, issuer } from '../cert-manager/objects.ts';
 import { nodePart } from '../envoy/pods.ts';
-import { rolledOut } from '../src/go-program.ts';
+import { rolledOut } from '../src/program-pod.ts';
 import { bundle, TRUST_NAMESPACE } from './trust-manager.ts';
 
 export const NAMESPACE = 'mesh';

@@ -15,7 +15,7 @@ import {
 } from '../../../packages/operator/test/rotation/traffic.ts';
 import { type CertManager, startCertManager } from '../cert-manager/cert-manager.ts';
 import { caCertificate } from '../cert-manager/objects.ts';
-import { rolledOut } from '../src/go-program.ts';
+import { rolledOut } from '../src/program-pod.ts';
 import { DIRECTIONS, NAMES, NAMESPACE, rootIn, roots, startMesh } from './mesh.ts';
 import { startTrustManager, type TrustManager } from './trust-manager.ts';
 
@@ -140,7 +140,7 @@ test('each step taken as soon as the objects of the one before are written: call
     for (const name of RELOADING) await until(() => hasOnly(name, ca), `new files of ${name}`, LONG);
     await until(() => isCalm(BETWEEN_RELOADING), 'the pods that reload to reach each other', LONG);
   });
-  say(row(withVersions('documented steps'), figures));
+  say(row(withVersions('each step once the objects of the last are written'), figures));
   say(`  ${gaps(figures)}`);
   for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
   // Else this load would not see an unsafe rotation.
@@ -155,7 +155,7 @@ test('every workload restarted after each of the three changes: no call fails', 
   const figures = await during(stage.collector, DIRECTIONS, () =>
     rotate('mesh-ca-2', 'mesh-ca-3', restartAll),
   );
-  say(row(withVersions('documented steps, every workload restarted three times'), figures));
+  say(row(withVersions('every workload restarted after each of three steps'), figures));
   say(`  ${gaps(figures)}`);
   for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
   expect(figures).toMatchObject({ failed: 0, reasons: [] });

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import type { NodeCluster } from '@handover/test-cluster';
 import { until } from '../../../packages/operator/test/cluster/stage.ts';
-import { moduleAt } from '../cert-manager/cert-manager.ts';
 import { certificate, issuer } from '../cert-manager/objects.ts';
-import { buildGo } from '../clients/build.ts';
-import { grant, programPod, type Rule, rolledOut, service } from '../src/go-program.ts';
+import { buildGo, moduleAt } from '../clients/build.ts';
+import { grant, programPod, type Rule, rolledOut, service } from '../src/program-pod.ts';
 
 const MODULE = 'github.com/cert-manager/trust-manager';
 const PROGRAM = fileURLToPath(new URL('program', import.meta.url));
@@ -31,9 +30,6 @@ const rights = (): readonly object[] => [
     rule('trust.cert-manager.io', 'bundles', READ),
     rule('trust.cert-manager.io', 'bundles/finalizers', 'update'),
     rule('trust.cert-manager.io', 'bundles/status', 'patch'),
-    rule('trust-manager.io', 'clusterbundles', READ),
-    rule('trust-manager.io', 'clusterbundles/finalizers', 'update'),
-    rule('trust-manager.io', 'clusterbundles/status', 'patch'),
     rule('', 'configmaps secrets', `${READ} create patch delete`),
     rule('', 'namespaces', READ),
     rule('', 'events', 'create patch'),
