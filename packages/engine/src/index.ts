@@ -108,6 +108,7 @@ export {
   type ClusterProfile,
   type ConsumerFound,
   type EvidenceSource,
+  type HomeFacts,
   type Look,
   type LookClock,
   type ObjectReader,

@@ -11,6 +11,7 @@ import { BUNDLE_CRD } from '../../../test/trust-manager/crd.ts';
 import { OWN_CASES, type OwnWorld } from '../../../test/trust-manager/own-cases.ts';
 import { joined, newCas, Scene, TARGET_KEY, until } from '../../../test/trust-manager/world.ts';
 import { BundleKeeper } from './bundle-keeper.ts';
+import { DefaultCasFile } from './default-cas.ts';
 import { FollowedBundles } from './followed-bundles.ts';
 
 /** A server with the kind, some namespaces and a keeper of Bundles. */
@@ -29,15 +30,19 @@ const open = async (more: {
   const cas = await newCas();
   const defaultCas = join(folder, 'ca.crt');
   writeFileSync(defaultCas, cas[4]);
-  const followed = new FollowedBundles(
+  const file = new DefaultCasFile(more.defaultCas ? defaultCas : undefined, () =>
+    followed.defaultCasChanged(),
+  );
+  const followed: FollowedBundles = new FollowedBundles(
     kube,
     {
       trustNamespace: 'cert-manager',
-      defaultCas: more.defaultCas ? defaultCas : undefined,
+      defaultCas: () => file.state,
       secretTargets: more.secretTargets,
     },
     false,
   );
+  await file.start(end.signal);
   await followed.start(end.signal);
   const events: ControllerEvent[] = [];
   const now = () => instant(Date.now());
