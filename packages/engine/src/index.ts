@@ -111,6 +111,7 @@ export {
   type ClusterProfile,
   type ConsumerFound,
   type EvidenceSource,
+  type HomeFacts,
   type LentReader,
   type Look,
   type LookClock,

@@ -39,7 +39,7 @@ export interface InstallOptions {
   readonly metricsAuth?: MetricsAuth | undefined;
   /** Namespace that TrustBundles and Bundles take Secrets and ConfigMaps from. Default: the operator's own; of Bundles cert-manager. */
   readonly trustNamespace?: string | undefined;
-  /** ConfigMap in its namespace with the CAs that `useDefaultCAs` of a Bundle stands for, under the key ca.crt. */
+  /** ConfigMap in its namespace with the CAs of `defaultCas` (TrustBundles) and `useDefaultCAs` (Bundles), under the key ca.crt. */
   readonly defaultCas?: string | undefined;
   /** Whether Bundles may write Secrets. */
   readonly secretTargets?: boolean | undefined;
@@ -102,10 +102,8 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   if (namespaced !== undefined && wide !== undefined)
     refuse(`--compat ${wide} needs cluster-wide rights; remove ${wide} or --namespaced`);
   const { defaultCas, secretTargets } = options;
-  if (!compat.includes('trust-manager')) {
-    if (secretTargets === true) refuse('--secret-targets has no effect alone; add trust-manager to --compat');
-    if (defaultCas !== undefined) refuse('--default-cas has no effect alone; add trust-manager to --compat');
-  }
+  if (!compat.includes('trust-manager') && secretTargets === true)
+    refuse('--secret-targets has no effect alone; add trust-manager to --compat');
   if (defaultCas !== undefined && !PATTERNS.object.test(defaultCas))
     refuse(
       `${JSON.stringify(defaultCas.slice(0, 80))} is not the name of a ConfigMap; use lower-case letters, digits, - and .`,

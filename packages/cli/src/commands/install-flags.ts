@@ -56,7 +56,7 @@ export const installFlags = (command: Command): Command =>
     )
     .option(
       '--default-cas <configmap>',
-      'ConfigMap in its namespace with the CAs of useDefaultCAs, under the key ca.crt; with --compat trust-manager',
+      'ConfigMap in its namespace with the CAs of defaultCas (TrustBundles) and useDefaultCAs (Bundles), under the key ca.crt',
     )
     .option('--secret-targets', 'let Bundles write Secrets; with --compat trust-manager')
     .option('--signers <names>', 'signers whose ClusterTrustBundles the operator may write', listed)

@@ -58,7 +58,7 @@ export const operatorFlags = (command: Command): Command =>
     )
     .option(
       '--default-cas <file>',
-      'CAs that useDefaultCAs of a Bundle stands for: PEM, or a package of trust-manager; read again when it changes',
+      'CAs that defaultCas of a TrustBundle, and useDefaultCAs of a Bundle, stand for: PEM, or a package of trust-manager; read again when it changes',
     )
     .option('--secret-targets', 'let Bundles write Secrets (default: only ConfigMaps)')
     .option(
@@ -144,10 +144,9 @@ export const checkFlags = (flags: OperatorFlags): void => {
 };
 
 const checkCompat = (flags: OperatorFlags): void => {
-  const { compat = [], serviceCaAuthority, namespaced, file, defaultCas, secretTargets } = flags;
-  const unused = defaultCas !== undefined ? '--default-cas' : secretTargets && '--secret-targets';
-  if (unused && !compat.includes('trust-manager'))
-    throw usageError(`${unused} has no effect alone; add --compat trust-manager`);
+  const { compat = [], serviceCaAuthority, namespaced, file, secretTargets } = flags;
+  if (secretTargets && !compat.includes('trust-manager'))
+    throw usageError('--secret-targets has no effect alone; add --compat trust-manager');
   if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
     throw usageError('--service-ca-authority has no effect alone; add --compat service-ca');
   const annotated = compat.some((name) => name !== 'reloader');

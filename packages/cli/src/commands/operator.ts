@@ -73,6 +73,7 @@ export const define: Define = (command, context) => {
       identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
       scope: {
         trustNamespace: flags.trustNamespace,
+        defaultCas: flags.defaultCas,
         namespaces: flags.namespaced?.split(',').filter((name) => name !== ''),
         declarations,
       },
@@ -83,7 +84,6 @@ export const define: Define = (command, context) => {
       },
       bundles: {
         ...(flags.trustNamespace === undefined ? {} : { trustNamespace: flags.trustNamespace }),
-        defaultCas: flags.defaultCas,
         secretTargets: flags.secretTargets === true,
       },
       pods: { nudge: flags.nudge, addresses: flags.probeNetworks },

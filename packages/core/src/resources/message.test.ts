@@ -241,7 +241,7 @@ describe('messages say where, what was there and what is allowed', () => {
     [
       'a source of two kinds',
       bundle({ sources: [{ authority: 'a', configMap: { name: 'b' } }] }),
-      'a.yaml: TrustBundle all: spec.sources[0]: has authority and configMap of authority, secret, configMap, inline; give exactly one',
+      'a.yaml: TrustBundle all: spec.sources[0]: has authority and configMap of authority, secret, configMap, inline, defaultCas; give exactly one',
     ],
     [
       'webhooks of an APIService',

@@ -46,6 +46,11 @@ const source = exactlyOne(
       })
       .optional()
       .describe('Certificates as PEM.'),
+    defaultCas: z
+      .boolean()
+      .refine((asked) => asked, { error: 'is true or nothing; leave it out' })
+      .optional()
+      .describe('The CAs of the operator’s --default-cas, such as those of the system. In Kubernetes only.'),
   }),
 );
 

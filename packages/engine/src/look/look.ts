@@ -95,6 +95,8 @@ export interface HomeFacts {
   readonly cacheLagOf?: ((object: ObjectId) => Duration | undefined) | undefined;
   /** Namespace that TrustBundles may take Secrets and ConfigMaps from. */
   readonly trustNamespace: string;
+  /** The CAs that `defaultCas` of a TrustBundle stands for, or why there are none. Default: this home has none. */
+  readonly defaultCas?: (() => readonly Certificate[] | { readonly why: string }) | undefined;
   /** CAs in use whose key is not known are taken over only by `certgen --overwrite`. Default: as soon as `spec.adopt` names them. */
   readonly adoptsOnlyAsked?: boolean | undefined;
   /** When a Leaf (`namespace/name`) was asked for; undefined: not known, so that it may be old. */

@@ -1,7 +1,7 @@
 import { HandoverError, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
-import { converge, readableCertificates } from '../index.ts';
+import { converge, type HomeFacts, readableCertificates } from '../index.ts';
 
 const ID = 'default/mesh';
 const THEIRS = 'evil/own';
@@ -78,4 +78,40 @@ describe('A bundle that two authorities share', () => {
       expect(generations).toMatchObject([{ number: 2, role: 'current' }]);
     },
   );
+});
+
+describe('Default CAs as a source', () => {
+  const WITH_DEFAULTS = catalogue(`${MESH}---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: all}
+spec:
+  sources: [{authority: default/mesh}, {defaultCas: true}]
+  targets: [{configMap: {name: all}}]
+`);
+  const withDefaults = (defaultCas: HomeFacts['defaultCas']): Parts => ({
+    ...world.home,
+    facts: { ...world.home.facts, defaultCas },
+  });
+
+  test('stand beside the CAs of the authority', async () => {
+    const theirs = [...((await world.authorities.load(THEIRS))?.certificates.values() ?? [])];
+    expect(theirs).toHaveLength(1);
+    await converge(
+      on(
+        withDefaults(() => theirs),
+        WITH_DEFAULTS,
+      ),
+      ID,
+    );
+    expect(await cas()).toBe(2);
+  });
+
+  test('that are missing leave the bundle as it is', async () => {
+    const held = (await world.object('default/configmaps/all/ca.crt')).data;
+    for (const none of [undefined, () => ({ why: 'the file is gone' })]) {
+      await converge(on(withDefaults(none), WITH_DEFAULTS), ID);
+      expect((await world.object('default/configmaps/all/ca.crt')).data).toEqual(held);
+    }
+  });
 });

@@ -15,12 +15,19 @@ export const trustedOf = ({ state, certificates }: AuthorityRecord): readonly Ce
     .flatMap((generation) => generation.anchors)
     .flatMap((anchor) => certificates.get(anchor.fingerprint) ?? []);
 
+const defaultCasOf = ({ facts }: Look): readonly Certificate[] => {
+  const found = facts.defaultCas?.() ?? { why: 'only an operator with --default-cas has them' };
+  if ('why' in found) throw new EngineError('SOURCE_MISSING', `source defaultCas: ${found.why}`);
+  return found;
+};
+
 /** The certificates of a bundle whose source is no authority; refuses what is not a plain list of certificates. */
 const foreign = async (
   look: Look,
   source: TrustBundle['spec']['sources'][number],
 ): Promise<readonly Certificate[]> => {
   if (source.inline !== undefined) return parseBundle(source.inline, 'inline source').certificates;
+  if (source.defaultCas !== undefined) return defaultCasOf(look);
   const data = source.secret ?? source.configMap;
   if (data === undefined) return [];
   const folder = source.secret === undefined ? 'configmaps' : 'secrets';

@@ -49,12 +49,6 @@ const REFUSALS: readonly (readonly [string, string])[] = [
   ),
 ];
 
-/** What has no effect without trust-manager. */
-const ALONE: readonly (readonly [string, string])[] = [
-  ['.Values.secretTargets', refusalOf({ secretTargets: true })],
-  ['.Values.defaultCas', refusalOf({ defaultCas: 'a' })],
-];
-
 const helpers = (): string =>
   [
     `{{- /* ${GENERATED} */ -}}`,
@@ -71,9 +65,7 @@ const refusals = (): string =>
     '{{- if .Values.namespaced }}',
     ...REFUSALS.map(([asked, message]) => `{{- if ${asked} }}{{ fail ${JSON.stringify(message)} }}{{ end }}`),
     '{{- end }}',
-    '{{- if not (has "trust-manager" .Values.compat) }}',
-    ...ALONE.map(([asked, message]) => `{{- if ${asked} }}{{ fail ${JSON.stringify(message)} }}{{ end }}`),
-    '{{- end }}',
+    `{{- if and .Values.secretTargets (not (has "trust-manager" .Values.compat)) }}{{ fail ${JSON.stringify(refusalOf({ secretTargets: true }))} }}{{ end }}`,
     '',
   ].join('\n');
 
@@ -100,7 +92,7 @@ namespaced: []
 compat: []
 # Namespace that TrustBundles, and trust-manager's Bundles, take Secrets and ConfigMaps from; empty: the operator's own, for Bundles cert-manager.
 trustNamespace: ""
-# ConfigMap in the release's namespace with the CAs of useDefaultCAs, under the key ca.crt; needs trust-manager among compat.
+# ConfigMap in the release's namespace with the CAs of defaultCas (TrustBundles) and useDefaultCAs (Bundles), under the key ca.crt.
 defaultCas: ""
 # Let Bundles write Secrets; needs trust-manager among compat.
 secretTargets: false

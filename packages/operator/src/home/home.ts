@@ -183,6 +183,7 @@ export class KubeHome implements Home {
         cacheLag: CACHE_LAG,
         cacheLagOf: (id) => (placeOf(id).plural === 'clustertrustbundles' ? TRUST_BUNDLE_LAG : undefined),
         trustNamespace: scope.trustNamespace,
+        defaultCas: scope.defaultCas,
         askedAt: (leaf) => this.#resolver.askedAt(leaf),
       },
       clock: this.clock,

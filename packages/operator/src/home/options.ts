@@ -2,6 +2,7 @@ import type { KeySource } from '@handover/core';
 import type {
   AuthorityId,
   EvidenceSource,
+  HomeFacts,
   IssuedEntry,
   LentReader,
   Meters,
@@ -36,6 +37,8 @@ export interface Scope {
   /** The operator's own namespace, where authorities lie. */
   readonly namespace: string;
   readonly trustNamespace: string;
+  /** The CAs that `defaultCas` of a TrustBundle stands for. Default: none. */
+  readonly defaultCas?: HomeFacts['defaultCas'];
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly kinds: Kinds;

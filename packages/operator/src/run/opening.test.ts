@@ -29,7 +29,7 @@ test('what follows the cluster asks nothing of the API server before its start',
       compat: ['cainjector', 'service-ca', 'trust-manager'],
       serviceCaAuthority: 'default/mesh',
       takeOver: false,
-      bundles: { trustNamespace: 'cert-manager', secretTargets: false },
+      bundles: { trustNamespace: 'cert-manager', secretTargets: false, defaultCas: () => ({ why: 'none' }) },
       onChange,
     }),
   ];

@@ -3,6 +3,7 @@ import type { Kube } from '@handover/kube';
 import { LentCertificates } from '../cert-manager/certificates.ts';
 import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { Compatibility } from '../compat/compatibility.ts';
+import { DefaultCasFile } from '../compat/trust-manager/default-cas.ts';
 import { isCode } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { FollowedTrustBundleApi } from '../objects/followed-trust-bundle-api.ts';
@@ -67,14 +68,21 @@ export function openKubeHome({
         })
       : undefined;
   const cluster = namespaces === undefined;
-  const compat =
+  // TrustBundles are looked at again by themselves.
+  const defaultCas = new DefaultCasFile(scope.defaultCas, () => compat?.bundles?.defaultCasChanged());
+  const compat: Compatibility | undefined =
     given === undefined && cluster
       ? new Compatibility({
           kube,
           compat: honoured,
           serviceCaAuthority,
           takeOver,
-          bundles: { trustNamespace: 'cert-manager', secretTargets: false, ...operator.bundles },
+          bundles: {
+            trustNamespace: 'cert-manager',
+            secretTargets: false,
+            defaultCas: () => defaultCas.state,
+            ...operator.bundles,
+          },
           onChange,
         })
       : undefined;
@@ -109,6 +117,7 @@ export function openKubeHome({
       kinds: kindsWith(trustBundles),
       namespace,
       trustNamespace,
+      defaultCas: () => ('why' in defaultCas.state ? defaultCas.state : defaultCas.state.certificates),
       namespaces,
       wide: given === undefined ? wide : [],
     },
@@ -153,11 +162,11 @@ export function openKubeHome({
     identity: operator.identity,
     meters: operator.meters,
   });
-  const compatKnown = compat?.start(signal);
+  const known = Promise.all([defaultCas.start(signal), compat?.start(signal)]);
   home.start(signal);
   podRequests?.start(signal);
   changes.onPodsWanted = () => podRequests?.want();
   certManager?.start(signal);
-  const ready = Promise.resolve(compatKnown).then(() => home.ready());
+  const ready = known.then(() => home.ready());
   return { home, compat, podRequests, certManager, ready };
 }

@@ -9,6 +9,8 @@ import type { Addresses } from '../workloads/addresses.ts';
 export interface OperatorScope {
   /** Namespace that TrustBundles take Secrets and ConfigMaps from. Default: the operator's own. */
   readonly trustNamespace?: string | undefined;
+  /** File of the CAs that `defaultCas` of a TrustBundle, and `useDefaultCAs` of a Bundle, stand for. */
+  readonly defaultCas?: string | undefined;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   /** Resources from elsewhere than custom resources: then only objects that can be named are read. */
@@ -47,7 +49,7 @@ export interface OperatorOptions {
   readonly injection?: OperatorInjection;
   readonly pods?: OperatorPods;
   /** With `trust-manager` among `injection.compat`. Default: sources from cert-manager, no Secrets as targets. */
-  readonly bundles?: Partial<BundleOptions>;
+  readonly bundles?: Partial<Omit<BundleOptions, 'defaultCas'>>;
   /** Milliseconds within which a change without an event is found, give or take a third. Default 30,000. */
   readonly resync?: number;
   /** An object that is watched changed, in every replica. */

@@ -26,7 +26,8 @@ beforeAll(async () => {
   writeFileSync(defaultCas, cas[4]);
   stage.start('one', {
     injection: { compat: ['trust-manager'] },
-    bundles: { defaultCas, secretTargets: true },
+    scope: { defaultCas },
+    bundles: { secretTargets: true },
   });
   world = { kube: stage.kube, trustNamespace: 'cert-manager', cas, defaultCas, events: stage.events };
 }, 180_000);
@@ -100,6 +101,37 @@ describe('and beyond them', () => {
     await scene.synced(joined(...pems((await ours()) ?? '')));
     await scene.end();
   }, 240_000);
+
+  test('a TrustBundle takes two keys of one ConfigMap, and the default CAs', async () => {
+    const [one, two, , , five] = world.cas;
+    await stage.cluster.kubectl(
+      ...['-n', 'handover-system', 'create', 'configmap', 'two'],
+      ...[`--from-literal=a=${one}`, `--from-literal=b=${two}`],
+    );
+    await stage.cluster.apply(
+      resource('TrustBundle', 'two', {
+        sources: [
+          { configMap: { name: 'two', key: 'a' } },
+          { configMap: { name: 'two', key: 'b' } },
+          { defaultCas: true },
+        ],
+        targets: [
+          {
+            configMap: {
+              name: 'two',
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+            },
+          },
+        ],
+      }),
+    );
+    const held = await until('the target', async () => {
+      const found = await stage.kube.get(configMaps, { namespace: 'shop', name: 'two' });
+      return found?.data?.['ca.crt'];
+    });
+    for (const pem of [one, two, five]) expect(held).toContain(pem);
+    expect(held.match(/BEGIN/g)).toHaveLength(3);
+  });
 
   test('the policies let nothing else be deleted, and no object of others be made a target', async () => {
     const as = ['--as=system:serviceaccount:handover-system:handover'];

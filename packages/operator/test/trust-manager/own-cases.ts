@@ -185,7 +185,16 @@ export const OWN_CASES: readonly OwnCase[] = [
     name: 'an object that Handover keeps for itself is left alone, and named',
     run: async (_scene, world) => {
       const name = freshName('bundle');
-      await put(world, 'shop', name, { 'ca.crt': 'ours' }, { 'handover.dev/managed': 'true' });
+      await put(
+        world,
+        'shop',
+        name,
+        { 'ca.crt': 'ours' },
+        {
+          'handover.dev/managed': 'true',
+          'handover.dev/adopt': 'true',
+        },
+      );
       const more = new Scene(world, name);
       await more.create({ sources: [{ inLine: world.cas[0] }], target: { configMap: { key: 'ca.crt' } } });
       await failsWith(more, 'SyncConfigMapTargetFailed', `shop/${name}`);

@@ -9,14 +9,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CASES } from '../../../test/trust-manager/cases.ts';
 import { BUNDLE_CRD } from '../../../test/trust-manager/crd.ts';
 import { OWN_CASES, type OwnWorld } from '../../../test/trust-manager/own-cases.ts';
-import { newCas, Scene } from '../../../test/trust-manager/world.ts';
+import { joined, newCas, Scene, TARGET_KEY, until } from '../../../test/trust-manager/world.ts';
 import { BundleKeeper } from './bundle-keeper.ts';
+import { DefaultCasFile } from './default-cas.ts';
 import { FollowedBundles } from './followed-bundles.ts';
 
-let world: OwnWorld;
-let stop: () => Promise<void>;
-
-beforeAll(async () => {
+/** A server with the kind, some namespaces and a keeper of Bundles. */
+const open = async (more: {
+  readonly defaultCas: boolean;
+  readonly secretTargets: boolean;
+}): Promise<{ readonly world: OwnWorld; readonly stop: () => Promise<void> }> => {
   const server = await FakeApiServer.start();
   const end = new AbortController();
   const kube = connect(server.config, { signal: end.signal, rate: false });
@@ -28,22 +30,38 @@ beforeAll(async () => {
   const cas = await newCas();
   const defaultCas = join(folder, 'ca.crt');
   writeFileSync(defaultCas, cas[4]);
-  const followed = new FollowedBundles(
+  const file = new DefaultCasFile(more.defaultCas ? defaultCas : undefined, () =>
+    followed.defaultCasChanged(),
+  );
+  const followed: FollowedBundles = new FollowedBundles(
     kube,
-    { trustNamespace: 'cert-manager', defaultCas, secretTargets: true },
+    {
+      trustNamespace: 'cert-manager',
+      defaultCas: () => file.state,
+      secretTargets: more.secretTargets,
+    },
     false,
   );
+  await file.start(end.signal);
   await followed.start(end.signal);
   const events: ControllerEvent[] = [];
   const now = () => instant(Date.now());
   const ended = new BundleKeeper({ followed, kube, now, on: (event) => events.push(event) }).run(end.signal);
-  world = { kube, trustNamespace: 'cert-manager', cas, defaultCas, events };
-  stop = async () => {
-    end.abort();
-    await ended;
-    await server.stop();
-    rmSync(folder, { recursive: true });
+  return {
+    world: { kube, trustNamespace: 'cert-manager', cas, defaultCas, events },
+    stop: async () => {
+      end.abort();
+      await ended;
+      await server.stop();
+      rmSync(folder, { recursive: true });
+    },
   };
+};
+
+let world: OwnWorld;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  ({ world, stop } = await open({ defaultCas: true, secretTargets: true }));
 });
 afterAll(() => stop());
 
@@ -64,4 +82,23 @@ describe('and beyond them', () => {
     await run(scene, world);
     await scene.end();
   });
+});
+
+test('without --secret-targets and --default-cas a Bundle that needs them says so, and its targets stay as they are', async () => {
+  const plain = await open({ defaultCas: false, secretTargets: false });
+  const scene = new Scene(plain.world);
+  await scene.begin();
+  await scene.change(({ target }) => {
+    target.secret = { key: 'ca.crt' };
+  });
+  await until('no Secrets', async () => (await scene.condition())?.reason === 'SecretTargetsDisabled');
+  await scene.change(({ target, sources }) => {
+    delete target.secret;
+    sources.push({ useDefaultCAs: true });
+  });
+  await until('no default CAs', async () => (await scene.condition())?.reason === 'SourceNotFound');
+  expect((await scene.condition())?.message).toContain('--default-cas');
+  expect(await scene.secretTarget()).toBeUndefined();
+  expect((await scene.target())?.data).toEqual({ [TARGET_KEY]: joined(...scene.base) });
+  await plain.stop();
 });

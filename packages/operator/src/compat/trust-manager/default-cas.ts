@@ -3,7 +3,7 @@ import { type Certificate, HandoverError, isMap, MAX_PEM_BYTES, textOf } from '@
 import { OperatorError } from '../../error.ts';
 import { certificatesIn, sha256 } from './pool.ts';
 
-/** The CAs that `useDefaultCAs` stands for. */
+/** The CAs that `useDefaultCAs` of a Bundle, and `defaultCas` of a TrustBundle, stand for. */
 export interface DefaultCas {
   readonly certificates: readonly Certificate[];
   /** As `status.defaultCAVersion` names them: equal for equal contents. */

@@ -13,15 +13,15 @@ import {
 import { pause } from '@handover/runtime/pause';
 import { OperatorError } from '../../error.ts';
 import { type BundleSeen, bundleSeen, bundles } from './bundle.ts';
-import { DefaultCasFile } from './default-cas.ts';
+import type { DefaultCasState } from './default-cas.ts';
 import type { SourceKind } from './sources.ts';
 import { type TargetSeen, targetSeen } from './targets.ts';
 
 export interface BundleOptions {
   /** Namespace of sources. */
   readonly trustNamespace: string;
-  /** File of the CAs that `useDefaultCAs` stands for. */
-  readonly defaultCas?: string | undefined;
+  /** The CAs that `useDefaultCAs` stands for. */
+  readonly defaultCas: () => DefaultCasState;
   /** Whether Bundles may write Secrets. */
   readonly secretTargets: boolean;
 }
@@ -73,7 +73,6 @@ const takes = (
 /** Everything that decides what Bundles give, followed by its metadata. Of Secrets no content is kept. */
 export class FollowedBundles {
   readonly options: BundleOptions;
-  readonly defaultCas: DefaultCasFile;
   readonly #kube: Kube;
   readonly #bundles: Informer<KubeObject, BundleSeen>;
   readonly #namespaces: Informer<KubeObject, NamespaceSeen>;
@@ -90,7 +89,6 @@ export class FollowedBundles {
     this.options = options;
     this.#takeOver = takeOver;
     const all = (): void => this.#concerned(this.names());
-    this.defaultCas = new DefaultCasFile(options.defaultCas, all);
     this.#bundles = new Informer<KubeObject, BundleSeen>(kube, bundles, { project: bundleSeen });
     this.#bundles.on('changed', ({ before, after }) => this.#concerned([(after ?? before)?.name ?? '']));
     this.#namespaces = new Informer<KubeObject, NamespaceSeen>(kube, namespaces, {
@@ -161,7 +159,6 @@ export class FollowedBundles {
       ...this.#targets.values(),
     ];
     for (const informer of others) informer.start(signal);
-    await this.defaultCas.start(signal);
     await Promise.all(others.map(({ ready }) => ready));
     if (await this.#served(signal)) await this.#bundles.start(signal).ready;
     else void this.#await(signal);
@@ -196,6 +193,10 @@ export class FollowedBundles {
     this.#absence = absence;
     if (this.#bundles.state.phase === 'idle') absence(this.#missing());
     concerned(this.names());
+  }
+
+  defaultCasChanged(): void {
+    this.#concerned(this.names());
   }
 
   names(): readonly string[] {
@@ -245,7 +246,7 @@ export class FollowedBundles {
         .map(({ name, resourceVersion }) => `${kind} ${name} ${resourceVersion}`)
         .sort(),
     );
-    const { state } = this.defaultCas;
+    const state = this.options.defaultCas();
     return JSON.stringify([objects, 'why' in state ? state.why : state.version]);
   }
 }

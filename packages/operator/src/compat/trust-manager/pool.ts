@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
-import { isCode } from '../../error.ts';
+import { isCode, OperatorError } from '../../error.ts';
 
 /** Certificates as trust-manager hands them out: each once, ordered by the SHA-256 of their DER. */
 export interface Pool {
@@ -19,7 +19,7 @@ export const certificatesIn = (text: string | Uint8Array, where: string): readon
   } catch (error) {
     if (isCode(error, 'BUNDLE_EMPTY')) return [];
     if (!(error instanceof HandoverError) || error.message.includes(where)) throw error;
-    throw new HandoverError(error.code, `${where}: ${error.message}`, { path: where, cause: error });
+    throw new OperatorError('OBJECT_OBSTACLE', `${where}: ${error.message}`, { path: where, cause: error });
   }
 };
 

@@ -36,6 +36,6 @@ export const sourcesOf = (kube: KubeReader, followed: FollowedBundles): Sources 
     namespace,
     named: (kind, name) => named(kube, kind, namespace, name),
     selected,
-    defaultCas: followed.defaultCas.state,
+    defaultCas: followed.options.defaultCas(),
   };
 };
