@@ -207,7 +207,10 @@ const podOf = (secret: string): Promise<KubeObject> =>
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { namespace: 'prod', name: 'web', annotations: { 'handover.dev/reload': 'hot' } },
-    spec: { containers: [{ name: 'main' }], volumes: [{ name: 'tls', secret: { secretName: secret } }] },
+    spec: {
+      containers: [{ name: 'main', volumeMounts: [{ name: 'tls', mountPath: '/tls' }] }],
+      volumes: [{ name: 'tls', secret: { secretName: secret } }],
+    },
     status: { phase: 'Running', podIP: '127.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] },
   } as KubeObject);
 
