@@ -112,7 +112,7 @@ test('issuerRef is changed and the CA rotated three times under load: no call fa
       await until(async () => (await revision(name)) === '2', `a leaf of ${name} from the Authority`, LONG);
     for (const id of ['one', 'two', 'three']) {
       const began = performance.now();
-      await stage.handover('rotate', `${NAMESPACE}/mesh`, '--id', id, '--wait', '--timeout', '10m');
+      await stage.handover('rotate', `${NAMESPACE}/mesh`, '--home', 'kube', '--id', id, '--wait');
       say(`rotation ${id}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
     }
   });
