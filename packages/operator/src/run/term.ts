@@ -113,7 +113,7 @@ export class Term {
     else signal.addEventListener('abort', end, { once: true });
     this.controller.add([RESOURCES]);
     const { certManager, changes } = this.#options;
-    for (const request of certManager?.cached()?.requests ?? []) changes.requestChanged(request);
+    for (const request of certManager?.requests ?? []) changes.requestChanged(request);
     await Promise.all([
       this.controller.run(signal).finally(() => this.reports.stop()),
       this.#keepForeignBundles(signal),
