@@ -7,7 +7,7 @@ import { write } from './writes.ts';
 export function answer(context: Context): Reply | undefined {
   const { path } = context.request;
   if (path === '/readyz' || path === '/livez' || path === '/healthz') return ok('ok');
-  if (path === '/version') return ok({ major: '1', minor: '36', gitVersion: 'v1.36.0-fake' });
+  if (path === '/version') return ok({ major: '1', minor: '37', gitVersion: 'v1.37.0-fake' });
   return discovery(context) ?? resource(context);
 }
 
