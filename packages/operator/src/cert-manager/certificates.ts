@@ -138,8 +138,9 @@ export class LentCertificates implements Reissues {
     const [leaf, ...behind] = readableCertificates(pem);
     // A name proves nothing: the signature does.
     const issuer = leaf && cas.find((ca) => leaf.openssl.isSignedBy(ca.openssl));
-    // A CA in a Secret, such as one that was adopted, is presented by no program.
-    if (leaf === undefined || issuer === undefined || leaf.isCa) return undefined;
+    // The Secret of an adopted CA is presented by no program. A CA under it is: by the leaves that it signed.
+    const isOwn = cas.some(({ fingerprint }) => fingerprint === leaf?.fingerprint);
+    if (leaf === undefined || issuer === undefined || isOwn) return undefined;
     const { authority } = responsibilities;
     const isElsewhere = namespace !== authority.metadata.namespace;
     const most: Duration | undefined = isElsewhere
