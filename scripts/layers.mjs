@@ -38,7 +38,19 @@ export const FOLDERS = {
     'directory',
   ],
   'engine/directory': ['disk', 'state', 'resources', 'requests', 'objects', 'hooks', BESIDE],
-  operator: ['objects', 'resources', 'workloads', 'events', 'home', 'pod-certificates', 'compat', 'run', 'certgen', 'embed'],
+  operator: [
+    'objects',
+    'resources',
+    'workloads',
+    'cert-manager',
+    'events',
+    'home',
+    'pod-certificates',
+    'compat',
+    'run',
+    'certgen',
+    'embed',
+  ],
 };
 
 /** Third-party packages each layer may import at run time; node: modules are separate. */

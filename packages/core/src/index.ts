@@ -1,5 +1,6 @@
 export type { AnnotationOwner } from './contract/annotation-entry.ts';
 export { ANNOTATIONS } from './contract/annotations.ts';
+export { CERT_MANAGER, ISSUER } from './contract/cert-manager.ts';
 export { CAINJECTOR, COMPAT, type Compat, RELOADER, SERVICE_CA } from './contract/foreign-marks.ts';
 export {
   INJECTABLE,
@@ -101,9 +102,9 @@ export {
   type Closeness,
   type ConsumerSeen,
   caGenerations,
-  chainOf,
   closeness,
   covers,
+  desired,
   EVIDENCE_KINDS,
   type EvidenceKind,
   explain,

@@ -2,7 +2,7 @@ export { act } from './act/act.ts';
 export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
-export { lend } from './act/lend.ts';
+export { type AskedLeaf, type LentLeaf, lend } from './act/lend.ts';
 export {
   factFiles,
   keepPlatformFacts,
@@ -95,6 +95,7 @@ export type {
   ObjectWriter,
   ProfileWriter,
   ProgramTeller,
+  Reissues,
   Request,
   RequestWriter,
   Rollouts,
@@ -110,6 +111,7 @@ export {
   type ClusterProfile,
   type ConsumerFound,
   type EvidenceSource,
+  type LentReader,
   type Look,
   type LookClock,
   type ObjectReader,

@@ -14,6 +14,7 @@ import {
   texts,
   UNOWNED,
 } from './admission-rules.ts';
+import { CERT_MANAGER_POLICIES } from './cert-manager-rights.ts';
 import type { Feature } from './rules.ts';
 
 interface Policy {
@@ -161,6 +162,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
       'Handover may change only spec.conversion.webhook.clientConfig.caBundle of CustomResourceDefinitions',
     ),
   },
+  ...CERT_MANAGER_POLICIES,
 ];
 
 export interface PolicyManifest {

@@ -1,4 +1,5 @@
 import { injectableIn } from '@handover/core';
+import { CERT_MANAGER_RIGHTS } from './cert-manager-rights.ts';
 import { GROUP, KIND_TABLE } from './crds.ts';
 import { POD_RIGHTS } from './pod-rights.ts';
 
@@ -33,6 +34,7 @@ export const LEASE = 'handover';
 
 /** Everything the operator asks of an API server, and why. Roles are made from this table and from nothing else. */
 export const RIGHTS: readonly Row[] = [
+  ...CERT_MANAGER_RIGHTS,
   {
     reach: 'watched',
     group: GROUP,

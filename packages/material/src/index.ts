@@ -19,6 +19,7 @@ export type { Name } from './name.ts';
 export { checkName } from './name-constraints.ts';
 export { encodePem, type Junk, MAX_PEM_BYTES, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
+export { parseSigningRequest, type SigningRequest } from './signing-request.ts';
 export { MAX_STATUS_BYTES, STATUS_PATH } from './status-path.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
 export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, tlsProfileFiles } from './tls-files.ts';

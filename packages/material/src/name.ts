@@ -33,7 +33,7 @@ const wide = (value: DerReader, octets: 2 | 4): string => {
 };
 
 /** The text of the string types that OpenSSL accepts in a name. */
-function stringOf(tag: number, value: DerReader): string {
+export function stringOf(tag: number, value: DerReader): string {
   switch (tag) {
     case TAG.utf8String:
       try {

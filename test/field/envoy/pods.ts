@@ -8,6 +8,8 @@ interface Part {
   readonly name: string;
   readonly address: string;
   readonly secret: string;
+  /** A ConfigMap that gives ca.crt instead of the Secret. */
+  readonly trust?: string;
   readonly image: string;
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -52,6 +54,16 @@ interface Pod {
   readonly mounts?: readonly object[];
   readonly strategy?: object;
 }
+const files = ({ secret, trust }: Part): object => {
+  if (trust === undefined) return { secret: { secretName: secret } };
+  const only = (...keys: readonly string[]) => keys.map((key) => ({ key, path: key }));
+  const sources = [
+    { secret: { name: secret, items: only('tls.crt', 'tls.key') } },
+    { configMap: { name: trust, items: only('ca.crt') } },
+  ];
+  return { projected: { sources } };
+};
+
 const deployment = (part: Part, { container, volumes = [], mounts = [], strategy }: Pod): object => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
@@ -76,7 +88,7 @@ const deployment = (part: Part, { container, volumes = [], mounts = [], strategy
             ...container,
           },
         ],
-        volumes: [{ name: 'tls', secret: { secretName: part.secret } }, ...volumes],
+        volumes: [{ name: 'tls', ...files(part) }, ...volumes],
       },
     },
   },

@@ -127,6 +127,18 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ),
   ISSUE_SERIAL: entry('A serial number has too little randomness.', 'Report it.'),
   ISSUE_SUBJECT: entry('A name in the subject is too long or malformed.', 'Shorten it to 64 characters.'),
+  LEAF_NOT_NOW: entry(
+    'An approved CertificateRequest names an Authority that cannot sign at the moment.',
+    'See the status of the Authority; the request is signed as soon as it can.',
+  ),
+  LEAF_REFUSED: entry(
+    'A CertificateRequest asks for something that `spec.issueTo` of the Authority does not allow.',
+    'Change the Certificate, or have the Authority’s owner allow it.',
+  ),
+  SIGNING_REQUEST_REFUSED: entry(
+    'A signing request is malformed, not signed with its own key, or asks for what no leaf has.',
+    'The message says what to change in the Certificate or the request.',
+  ),
   ISSUE_USAGES: entry('A leaf is for neither server nor client.', 'Give `usages`.'),
   LOAD_FAILED: entry('A file could not be loaded.', 'See the message; the last good content stays loaded.'),
   NOT_LOADED: entry('Nothing has been loaded yet.', 'Wait until it is ready.'),

@@ -192,11 +192,9 @@ export const gateTwo = (
   mode: GateMode,
 ): readonly Blocker[] => {
   const { context, seen } = askedPart(all, view);
-  const presenters = [
-    ...outOfUse(context, seen, current),
-    ...lentElsewhere(all, view, current),
-    ...unseenLeaves(all),
-  ];
+  const presenters = outOfUse(context, seen, current);
+  presenters.push(...lentElsewhere(all, view, current));
+  presenters.push(...unseenLeaves(all));
   if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
   // No old leaf is in use. The cross-certificate covers a verifier that has not confirmed, so the owner may choose to go on.
   if (mode.impatient && context.policy.onBlocked === 'Proceed' && everyOldLeafExpired(context, seen, current))

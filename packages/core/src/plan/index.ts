@@ -1,12 +1,12 @@
 export {
   type Anchor,
   type AuthorityState,
-  chainOf,
   type Generation,
   generationOf,
   type Role,
   withRole,
 } from './authority.ts';
+export { desired } from './desired.ts';
 export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';

@@ -43,6 +43,8 @@ export interface WrittenBy {
   readonly asked: 'can' | 'pending' | 'never';
   /** Why no new leaf comes, for people: then it does not count towards `MOST_REISSUES`. */
   readonly failing?: string;
+  /** What else people should know while they wait. */
+  readonly remark?: string;
   /** Since when it has been asked for; undefined: long ago. An object younger than a CA's last signature never held a leaf of that CA. */
   readonly since?: Instant;
   /** One process alone has the leaf, and is the consumer that presents it: what that process shows decides, not the leaf that it got last. */

@@ -1,21 +1,114 @@
-import { lending } from '@handover/core';
-import type { Instant } from '@handover/material';
-import type { AuthorityId, AuthorityRecord, AuthorityWriter } from '../look/home.ts';
+import type { KeyObject } from 'node:crypto';
+import { desired, issueLeaf, type Leaf, lending, SKEW, withRole } from '@handover/core';
+import { type Certificate, type Duration, type Instant, instant, parseCertificate } from '@handover/material';
+import { EngineError } from '../error.ts';
+import { entryOf } from '../ledger/entry.ts';
+import type { IssuedEntry } from '../ledger/issued-entry.ts';
+import type { Catalogue } from '../look/catalogue.ts';
+import type { AuthorityId, AuthorityRecord, Home } from '../look/home.ts';
+import type { AuthorityReader } from '../look/look.ts';
+import { refusalOf } from '../look/may-issue.ts';
+import { authorityIn } from '../look/responsibilities.ts';
+
+/** A leaf that another program asks for: the key is its own. */
+export interface AskedLeaf {
+  readonly authority: AuthorityId;
+  /** What it asks for, as a Leaf would. */
+  readonly leaf: Leaf;
+  readonly publicKey: KeyObject;
+  readonly for: IssuedEntry['for'];
+  readonly why: string;
+  /** No object will show it. */
+  readonly isUnseen: boolean;
+  /** How far its life begins in the past. Default: as that of every leaf, and its lifetime counts from now. */
+  readonly back?: Duration;
+}
+
+export interface LentLeaf {
+  /** Leaf first, then its cross-certificates. */
+  readonly chain: readonly Certificate[];
+  /** The bundle of the authority, newest generation first. */
+  readonly bundle: readonly Certificate[];
+  /** Of the authority, when it signed. */
+  readonly revision: number;
+}
+
+const notNow = (id: AuthorityId, why: string): never => {
+  throw new EngineError('LEAF_NOT_NOW', `Authority ${id} signs nothing now: ${why}`, {
+    path: id,
+    retry: 'later',
+  });
+};
+
+const certificatesOf = (
+  { certificates }: AuthorityRecord,
+  wanted: readonly { readonly fingerprint: string; readonly notAfter: Instant }[],
+  now: Instant,
+): readonly Certificate[] =>
+  wanted.flatMap(({ fingerprint, notAfter }) => {
+    const found = certificates.get(fingerprint);
+    return found === undefined || now >= notAfter ? [] : [found];
+  });
 
 /**
- * Has the state remember until when a leaf for another program may live, before it is signed. Returns the record that stands then; a state that
- * changed meanwhile is a `CONFLICT`. `isUnseen`: no object will show the leaf.
+ * A leaf for a key that another program holds, under the rules of a Leaf. The state remembers its end, and the log the leaf itself, before it
+ * is handed out. `LEAF_REFUSED`: it may not have it. `LEAF_NOT_NOW`: try again.
  */
-export const lend = async (
-  authorities: AuthorityWriter,
-  id: AuthorityId,
-  record: AuthorityRecord,
-  notAfter: Instant,
-  isUnseen: boolean,
-): Promise<AuthorityRecord> => {
-  const state = lending(record.state, notAfter, isUnseen);
-  if (state === undefined) return record;
-  const raised = { ...record, state };
-  await authorities.swap(id, record.state.revision, raised);
-  return raised;
-};
+export async function lend(
+  home: Home,
+  { authorities, catalogue }: { readonly authorities: AuthorityReader; readonly catalogue: Catalogue },
+  asked: AskedLeaf,
+): Promise<LentLeaf> {
+  const { authority: id, leaf } = asked;
+  const authority = authorityIn(catalogue, id);
+  const record = await authorities.load(id);
+  const refusal = refusalOf(authority, leaf, catalogue.namespaces, record);
+  if (refusal !== undefined)
+    throw new EngineError('LEAF_REFUSED', `Authority ${id} refuses it: ${refusal}`, { path: id });
+  const now = home.clock.now();
+  const current = record && withRole(record.state, 'current');
+  const key = current && record.keys.get(current.number);
+  if (record === undefined || current === undefined) return notNow(id, 'it has no CA yet; see its status');
+  const [ca] = certificatesOf(record, current.anchors, now);
+  if (ca === undefined || key === undefined || now < ca.notBefore)
+    return notNow(id, `CA generation ${current.number} has no key, has expired, or is not valid yet`);
+  const { back } = asked;
+  const notAfter = instant(Math.min(now + leaf.spec.lifetime - (back ?? 0), ca.notAfter));
+  const state = lending(record.state, notAfter, asked.isUnseen);
+  if (state !== undefined) await home.authorities.swap(id, record.state.revision, { ...record, state });
+  const { subject, dnsNames, ipAddresses, uris, usages } = leaf.spec;
+  const certificate = parseCertificate(
+    await issueLeaf({
+      issuer: ca,
+      signer: await home.keyring.open(key),
+      publicKey: asked.publicKey,
+      serial: home.random(16),
+      subject,
+      dnsNames,
+      ipAddresses,
+      uris,
+      usages,
+      // By a clock that is doubted, the leaf is valid by the time before the jump as well.
+      notBefore: instant(
+        back === undefined ? Math.min(now, home.clock.doubt?.()?.before ?? now) - SKEW : now - back,
+      ),
+      notAfter,
+    }),
+  );
+  await home.ledger?.issued(
+    entryOf(certificate, now, {
+      kind: 'leaf',
+      authority: id,
+      generation: current.number,
+      for: asked.for,
+      askedBy: { via: 'resource' },
+      why: asked.why,
+    }),
+  );
+  const { chain, anchors } = desired(record.state);
+  return {
+    chain: [certificate, ...certificatesOf(record, chain, now)],
+    bundle: certificatesOf(record, anchors, now),
+    revision: record.state.revision,
+  };
+}

@@ -15,6 +15,8 @@ export type Key =
   | ResourceKey
   /** A PodCertificateRequest, which is answered once. */
   | Of<'PodCertificate'>
+  /** A leaf that another program asks for. */
+  | Of<'CertificateRequest'>
   /** Facts about the platform, in every namespace that asks for them. */
   | { readonly kind: 'Platform' }
   /** Reading the resources anew. */
@@ -50,7 +52,8 @@ export const shareOf = (key: Key): string => {
   if (key.kind === 'Drift') return shareOf(key.of);
   // Pods wait for it to start, and a pass over an authority may wait for pods.
   if (key.kind === 'PodCertificate') return `pods of ${key.id.split('/', 1)[0]}`;
-  const isNamespaced = key.kind === 'Authority' || key.kind === 'TLSProfile';
+  const isNamespaced =
+    key.kind === 'Authority' || key.kind === 'TLSProfile' || key.kind === 'CertificateRequest';
   return isNamespaced ? `namespace ${key.id.split('/', 1)[0]}` : laneOf(key);
 };
 

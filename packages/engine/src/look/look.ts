@@ -101,12 +101,24 @@ export interface HomeFacts {
   readonly askedAt?: ((leaf: string) => Instant | undefined) | undefined;
 }
 
+/** Objects with leaves of an authority that other programs write. */
+export interface LentReader {
+  /** Each with the certificates that are in it now; none that another CA signed. */
+  of(
+    responsibilities: Responsibilities,
+    record: AuthorityRecord,
+    now: Instant,
+  ): Promise<readonly ObjectSeen[]>;
+}
+
 /** What a look reads as it is asked. Each kind is listed at most once, and by one pass alone. */
 export interface Readers {
   readonly objects: ObjectReader;
   readonly authorities: AuthorityReader;
   readonly requests: RequestReader;
   readonly evidence: EvidenceSource;
+  /** Undefined: no other program here holds leaves of an authority. */
+  readonly lent?: LentReader | undefined;
   readonly outputs: OutputPreparer;
   /** Undefined: this home runs no hooks. */
   readonly hooks?: HookReader | undefined;

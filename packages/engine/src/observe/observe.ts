@@ -158,7 +158,9 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const orphans = [...claimed].filter((object) => stored.has(object));
   const hooked = hooksSeen(look, id);
   const responsibilities = afterTelling(keepingUnknown(wanted, stored), hooked);
-  const consumers = await look.evidence.consumers(responsibilities, before, now, orphans);
+  const lent = before === undefined ? [] : ((await look.lent?.of(responsibilities, before, now)) ?? []);
+  const issued = [...orphans, ...lent.map((object) => object.id)];
+  const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);
   const meanwhile = (): never => {
     throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
@@ -186,6 +188,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     const absent = { version: '', revision: undefined, anchors: [], changedAt: now, leaf: undefined };
     objects.push(marked({ id: object, ...absent, obstacle }, responsibilities));
   }
+  objects.push(...lent);
   const later = clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>

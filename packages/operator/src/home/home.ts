@@ -20,6 +20,7 @@ import {
   type ProfileWriter,
   processHere,
   type Readers,
+  type Reissues,
   type StoredObject,
   takeLook,
   WatchedClock,
@@ -73,6 +74,7 @@ export class KubeHome implements Home {
   readonly requests: KubeRequests;
   readonly rollouts: KubeRollouts | undefined;
   readonly profiles: ProfileWriter;
+  readonly reissues: Reissues | undefined;
   readonly clock: LookClock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
@@ -90,6 +92,7 @@ export class KubeHome implements Home {
     this.keyring = localKeyring(keys);
     this.issuer = issuerWith(keys, this.random);
     this.fairly = !once;
+    this.reissues = options.lent;
     this.clock = new WatchedClock(
       () => this.#serverTime(),
       () => performance.now(),
@@ -190,6 +193,7 @@ export class KubeHome implements Home {
         askingSource(this.ownWrites, this.#named, (place) => this.#resolver.isAdopted(place)),
       ),
       evidence: this.#evidence(false),
+      lent: options.lent?.reader(false),
       // Where states are not followed they are asked for.
       authorities: {
         load: async (id) =>
@@ -216,6 +220,7 @@ export class KubeHome implements Home {
         authorities: this.authorities,
         requests: this.requests,
         evidence: this.#evidence(true),
+        lent: this.#options.lent?.reader(true),
       },
       async () => (await this.#resolver.fresh()).catalogue,
     );

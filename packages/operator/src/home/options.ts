@@ -3,9 +3,11 @@ import type {
   AuthorityId,
   EvidenceSource,
   IssuedEntry,
+  LentReader,
   Meters,
   ObjectId,
   ProfileReader,
+  Reissues,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import type { Held } from '../objects/held.ts';
@@ -89,11 +91,18 @@ export interface HomeEvents {
   readonly nudgeFailed?: ((error: unknown) => void) | undefined;
 }
 
+/** Leaves whose keys other programs hold. */
+export interface LentLeaves extends Reissues {
+  /** `fresh`: past the caches. */
+  reader(fresh: boolean): LentReader;
+}
+
 export interface KubeHomeOptions {
   readonly connection: Connection;
   readonly scope: Scope;
   readonly resources: ResourceOptions;
   readonly consumers: ConsumerOptions;
+  readonly lent?: LentLeaves | undefined;
   readonly on?: HomeEvents | undefined;
   readonly keys?: KeySource | undefined;
   /** This process, by the name that it has in the Lease. */

@@ -1,5 +1,7 @@
 import { authorityOfSigner, injectableOf } from '@handover/core';
 import { type AuthorityId, idOf, type Key, keyText, RESOURCES } from '@handover/engine';
+import { type CertificateRequest, issuerOf } from '../cert-manager/kinds.ts';
+import { nextFor } from '../cert-manager/requests.ts';
 import type { KubeHome } from '../home/home.ts';
 import type { Held } from '../objects/held.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
@@ -184,6 +186,19 @@ export class Changes {
 
   readonly workloadChanged = (): void =>
     this.term?.controller.add(this.term.moving.values(), POD_DEBOUNCE_MS);
+
+  readonly requestChanged = (request: CertificateRequest): void => {
+    const { namespace = '', name = '' } = request.metadata;
+    if (issuerOf(request.spec?.issuerRef, namespace) === undefined || nextFor(request) === 'nothing') return;
+    this.term?.controller.add([{ kind: 'CertificateRequest', id: `${namespace}/${name}` }]);
+  };
+
+  /** A Secret that another program writes may be what a step waits for. */
+  readonly lentChanged = (namespace: string): void => {
+    for (const key of this.term?.moving.values() ?? [])
+      if (key.kind === 'Authority')
+        this.term?.controller.add([key], Math.max(POD_DEBOUNCE_MS, this.#waitOf(key, `${namespace}/`)));
+  };
 
   readonly platformProfileChanged = async (): Promise<void> => {
     const resolved = await this.#home?.resolved().catch(() => undefined);

@@ -1,5 +1,7 @@
 import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import { LentCertificates } from '../cert-manager/certificates.ts';
+import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { Compatibility } from '../compat/compatibility.ts';
 import { isCode } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
@@ -32,6 +34,7 @@ export interface OpenedHome {
   readonly compat: Compatibility | undefined;
   /** Undefined: this operator signs for no pods. */
   readonly podRequests: WatchedRequests | undefined;
+  readonly certManager: CertManagerCluster | undefined;
   /** Resolves once everything is known; rejects when `signal` comes first. */
   readonly ready: Promise<void>;
 }
@@ -89,6 +92,16 @@ export function openKubeHome({
     changes.resourcesChanged();
   });
   const wide = PLURALS.filter((plural) => cluster || plural === 'secrets' || plural === 'configmaps');
+  const certManager =
+    given === undefined
+      ? new CertManagerCluster({
+          kube,
+          namespaces,
+          onRequest: changes.requestChanged,
+          onLent: changes.lentChanged,
+          onTrouble,
+        })
+      : undefined;
   const home: KubeHome = new KubeHome({
     connection: { kube, swift, signal, writeSignal },
     scope: {
@@ -115,6 +128,15 @@ export function openKubeHome({
       podLeaves: podRequests?.leaves,
       reloader: honoured.includes('reloader'),
     },
+    lent:
+      certManager === undefined
+        ? undefined
+        : new LentCertificates({
+            kube,
+            cluster: certManager,
+            signal: writeSignal,
+            now: () => home.clock.now(),
+          }),
     on: {
       change: changes.objectChanged,
       password: changes.passwordChanged,
@@ -134,5 +156,7 @@ export function openKubeHome({
   home.start(signal);
   podRequests?.start(signal);
   changes.onPodsWanted = () => podRequests?.want();
-  return { home, compat, podRequests, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
+  certManager?.start(signal);
+  const ready = Promise.resolve(compatKnown).then(() => home.ready());
+  return { home, compat, certManager, podRequests, ready };
 }

@@ -3,6 +3,7 @@ import { type Plan, plan } from '@handover/core';
 import { type ControllerEvent, keyText, type Observation, observeAnew, survey } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import { pause } from '@handover/runtime/pause';
+import type { CertManagerCluster } from '../cert-manager/cluster.ts';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
@@ -30,6 +31,7 @@ export class Operator {
   #lease: LeaderLease | undefined;
   #compat: Compatibility | undefined;
   #podRequests: WatchedRequests | undefined;
+  #certManager: CertManagerCluster | undefined;
   /** Ends the term while this replica leads. */
   #over: AbortController | undefined;
   /** The last term, which may still be ending. */
@@ -114,7 +116,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const { home, compat, podRequests, ready } = openKubeHome({
+    const { home, compat, certManager, podRequests, ready } = openKubeHome({
       operator: this.#options,
       kube: kube.fenced(lease),
       swift: (this.#options.swift ?? kube).fenced(lease),
@@ -128,6 +130,7 @@ export class Operator {
     this.#home = home;
     this.#compat = compat;
     this.#podRequests = podRequests;
+    this.#certManager = certManager;
     this.#changes.follow(home);
     lease.on('lost', () => this.#end());
     try {
@@ -198,6 +201,7 @@ export class Operator {
       kube: this.#options.kube.fenced(lease),
       compat: this.#compat,
       podRequests: this.#podRequests,
+      certManager: this.#certManager,
       changes: this.#changes,
       on: this.#tell,
     });

@@ -19,6 +19,8 @@ import {
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
+import type { CertManagerCluster } from '../cert-manager/cluster.ts';
+import { RequestSigner } from '../cert-manager/requests.ts';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
 import { PodSigning } from '../pod-certificates/signer.ts';
@@ -39,6 +41,7 @@ export interface TermOptions {
   readonly kube: Kube;
   readonly compat: Compatibility | undefined;
   readonly podRequests: WatchedRequests | undefined;
+  readonly certManager: CertManagerCluster | undefined;
   readonly changes: Changes;
   readonly on: Listener;
 }
@@ -63,6 +66,7 @@ export class Term {
   readonly #resync: number;
   readonly #platform: PlatformKeeper;
   readonly #podSigning: PodSigning | undefined;
+  readonly #signer: RequestSigner;
   readonly #over = new AbortController();
   /** Authorities looked at in this term; and those whose pods may not have been told of a write. */
   readonly #looked = new Set<string>();
@@ -82,6 +86,7 @@ export class Term {
     const tell = this.reports.podCertificate;
     this.#podSigning =
       watched === undefined ? undefined : new PodSigning({ kube, home, watched, signal, tell });
+    this.#signer = new RequestSigner({ kube: options.kube, home, signal });
     this.controller = new Controller({
       clock: home.clock,
       on,
@@ -93,6 +98,7 @@ export class Term {
         TrustBundle: ({ id }) => this.#keepBundle(id),
         TLSProfile: ({ id }) => this.#keepProfile(id),
         Platform: () => this.#keepPlatform(),
+        CertificateRequest: ({ id }) => this.#keepRequest(id),
         Drift: ({ of }) => this.#putRight(of),
         PodCertificate: async ({ id }) => this.#podSigning?.keep(id) ?? NOTHING,
       },
@@ -105,6 +111,8 @@ export class Term {
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
     this.controller.add([RESOURCES]);
+    const { certManager, changes } = this.#options;
+    for (const request of certManager?.cached()?.requests ?? []) changes.requestChanged(request);
     await this.controller.run(signal).finally(() => this.reports.stop());
   }
 
@@ -194,6 +202,11 @@ export class Term {
     if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
     this.reports.profile(id, outcome);
     return { again: instant(Math.min(acted ? home.clock.now() : (wakeAt ?? resync), resync)), acted };
+  }
+
+  async #keepRequest(id: string): Promise<Passed> {
+    const { resolved } = await this.#begin();
+    return this.#signer.keep(id, resolved.catalogue);
   }
 
   async #keepPlatform(): Promise<Passed> {

@@ -71,7 +71,7 @@ export const lentMutants: readonly Mutant[] = [
   {
     name: 'gate 2 forgets leaves of other namespaces that other programs write',
     file: 'gates.js',
-    from: '...lentElsewhere(all, view, current),',
+    from: 'presenters.push(...lentElsewhere(all, view, current));',
     to: '',
     worlds: ['a Secret of another namespace that another program writes'],
   },
@@ -106,8 +106,8 @@ export const lentMutants: readonly Mutant[] = [
   {
     name: 'gate 2 forgets leaves that no object shows',
     file: 'gates.js',
-    from: ', ...unseenLeaves(all)];',
-    to: '];',
+    from: 'presenters.push(...unseenLeaves(all));',
+    to: '',
     worlds: ['a leaf that no object shows'],
   },
   {

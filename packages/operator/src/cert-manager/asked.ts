@@ -1,0 +1,111 @@
+import { API_VERSION, type Leaf, parseResources } from '@handover/core';
+import {
+  type Duration,
+  day,
+  duration,
+  hour,
+  minute,
+  parseSigningRequest,
+  type SigningRequest,
+  second,
+} from '@handover/material';
+import { OperatorError } from '../error.ts';
+import type { CertificateRequest } from './kinds.ts';
+
+const refuse = (why: string): never => {
+  throw new OperatorError('SIGNING_REQUEST_REFUSED', why);
+};
+
+/** cert-manager's names of what a leaf of ours has in any case; for ECDSA keys "key encipherment" means nothing. */
+const ALWAYS: ReadonlySet<string> = new Set(['signing', 'digital signature', 'key encipherment']);
+const USAGES: Readonly<Record<string, 'server' | 'client'>> = {
+  'server auth': 'server',
+  'client auth': 'client',
+  serverAuth: 'server',
+  clientAuth: 'client',
+};
+const CSR_ALWAYS: ReadonlySet<string> = new Set(['digitalSignature', 'keyEncipherment']);
+
+const usagesOf = (
+  spec: NonNullable<CertificateRequest['spec']>,
+  { keyUsage = [], extendedKeyUsage = [], dnsNames, ipAddresses }: SigningRequest,
+): readonly ('server' | 'client')[] => {
+  const asked = [...(spec.usages ?? []).filter((usage) => !ALWAYS.has(usage)), ...extendedKeyUsage];
+  const stray = [
+    ...asked.filter((usage) => USAGES[usage] === undefined),
+    ...keyUsage.filter((usage) => !CSR_ALWAYS.has(usage)),
+  ];
+  if (stray[0] !== undefined)
+    return refuse(
+      `usage ${JSON.stringify(stray[0].slice(0, 80))} is not offered; ask for server auth, client auth, digital signature and key encipherment only`,
+    );
+  const wanted = [...new Set(asked.flatMap((usage) => USAGES[usage] ?? []))];
+  if (wanted.length > 0) return wanted;
+  return dnsNames.length + ipAddresses.length > 0 ? ['server', 'client'] : ['client'];
+};
+
+const subjectOf = (
+  attributes: SigningRequest['attributes'],
+): { readonly commonName?: string; readonly organizations: readonly string[] } => {
+  const stray = attributes.find(([label]) => label !== 'CN' && label !== 'O');
+  if (stray !== undefined)
+    return refuse(`subject ${stray[0]} is not offered; a subject has a CN and organizations (O) only`);
+  const names = attributes.flatMap(([label, value]) => (label === 'CN' ? [value] : []));
+  if (names.length > 1) return refuse('the subject has several CN; give one');
+  const [commonName] = names;
+  const organizations = attributes.flatMap(([label, value]) => (label === 'O' ? [value] : []));
+  return { ...(commonName === undefined ? {} : { commonName }), organizations };
+};
+
+const UNITS = { h: hour, m: minute, s: second } as const;
+const DEFAULT: Duration = duration(90 * day);
+/** The longest that a Leaf may ask for. */
+const LONGEST: Duration = duration(3650 * day);
+
+/** Go's form, as the API server stores it: `2160h0m0s`. */
+const durationOf = (text: string | undefined): Duration => {
+  if (text === undefined) return DEFAULT;
+  if (!/^(?:\d+(?:\.\d+)?[hms])+$/.test(text))
+    return refuse(
+      `duration ${JSON.stringify(text.slice(0, 40))} is not a length of time; write it like 2160h`,
+    );
+  let whole = 0;
+  for (const [, amount, unit] of text.matchAll(/([\d.]+)([hms])/g))
+    whole += Number(amount) * UNITS[unit as keyof typeof UNITS];
+  return duration(Math.min(Math.round(whole), LONGEST));
+};
+
+/** What a CertificateRequest asks for, as a Leaf would, so that the same rules decide; and the key that signed it. */
+export const askedBy = (
+  { metadata, spec = {} }: CertificateRequest,
+  authority: string,
+  most: Duration | undefined,
+): { readonly leaf: Leaf; readonly publicKey: SigningRequest['publicKey'] } => {
+  const csr = parseSigningRequest(Buffer.from(spec.request ?? '', 'base64'));
+  if (spec.isCA === true || csr.isCa)
+    refuse('it asks for a CA; remove isCA: this Authority issues leaves only');
+  if (csr.emails.length > 0) refuse('e-mail addresses are not offered; remove emailAddresses');
+  if (csr.altNames.some(({ kind }) => kind === 'other' || kind === 'directory'))
+    refuse('otherNames and directory names are not offered; remove them');
+  const [extension] = csr.otherExtensions;
+  if (extension !== undefined) refuse(`extension ${extension} is not offered; remove it from the request`);
+  const lifetime = Math.min(durationOf(spec.duration), most ?? LONGEST);
+  const value = {
+    apiVersion: API_VERSION,
+    kind: 'Leaf',
+    metadata: { name: metadata.name ?? '', namespace: metadata.namespace ?? '' },
+    spec: {
+      authority,
+      key: csr.keyAlgorithm,
+      subject: subjectOf(csr.attributes),
+      dnsNames: csr.dnsNames,
+      ipAddresses: csr.ipAddresses,
+      uris: csr.uris,
+      usages: usagesOf(spec, csr),
+      lifetime: `${Math.floor(lifetime / second)}s`,
+    },
+  };
+  const [leaf] = parseResources([{ value, where: 'the request' }]);
+  if (leaf?.kind !== 'Leaf') throw new TypeError('a Leaf is parsed as a Leaf');
+  return { leaf, publicKey: csr.publicKey };
+};

@@ -1,0 +1,239 @@
+import type { ObjectSeen, WrittenBy } from '@handover/core';
+import {
+  type AuthorityRecord,
+  idOf,
+  type LentReader,
+  type ObjectId,
+  type Reissues,
+  type Responsibilities,
+  readableCertificates,
+} from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import { type Certificate, type Duration, type Instant, instant, minute, second } from '@handover/material';
+import { isCode, OperatorError } from '../error.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
+import type { CertManagerCluster, CertManagerView, LentSecret } from './cluster.ts';
+import {
+  type CertificateRequest,
+  type CertManagerCertificate,
+  certificates,
+  conditionIn,
+  issuerOf,
+  PROGRAM,
+  withCondition,
+} from './kinds.ts';
+import { onItsWay, shortly, slowness, timeOf } from './progress.ts';
+import { mostFor } from './requests.ts';
+import { Sights } from './sights.ts';
+import { unknownLent } from './unknown.ts';
+
+/** A request for a new leaf that the cache does not show yet is not made again. */
+const ASKED_MS = 30 * second;
+/** After a failure cert-manager waits for an hour or more; a person who has repaired the cause should not have to. */
+const FAILED_MS = 10 * minute;
+/** So long may cert-manager work before it is called slow. */
+const SLOW_MS = minute;
+
+const secretId = (namespace: string, name: string): ObjectId => `${namespace}/secrets/${name}`;
+
+/** One Secret with a leaf, and what asks for it. */
+interface Found {
+  readonly id: ObjectId;
+  readonly namespace: string;
+  readonly secret: LentSecret | undefined;
+  readonly certificate: CertManagerCertificate | undefined;
+  readonly pem: Uint8Array | undefined;
+}
+
+export interface LentOptions {
+  readonly kube: Kube;
+  readonly cluster: CertManagerCluster;
+  readonly signal: AbortSignal;
+  readonly now: () => Instant;
+}
+
+/** Secrets of cert-manager that hold leaves of an authority: read, never written. */
+export class LentCertificates implements Reissues {
+  readonly #options: LentOptions;
+  readonly #sights = new Sights();
+  /** When a Certificate was asked for a new leaf, by the id of its Secret. */
+  readonly #asked = new Map<ObjectId, { readonly at: Instant; readonly name: string }>();
+
+  constructor(options: LentOptions) {
+    this.#options = options;
+  }
+
+  reader(fresh: boolean): LentReader {
+    return { of: (responsibilities, record, now) => this.#of(responsibilities, record, now, fresh) };
+  }
+
+  async #of(
+    responsibilities: Responsibilities,
+    record: AuthorityRecord,
+    now: Instant,
+    fresh: boolean,
+  ): Promise<readonly ObjectSeen[]> {
+    const { cluster, signal } = this.#options;
+    const { generations } = record.state;
+    // Only a step of a rotation rests on these Secrets.
+    const view = fresh && generations.length > 1 ? await cluster.fresh(signal) : cluster.cached();
+    if (view === undefined) return unknownLent(record, responsibilities);
+    const cas = generations.flatMap(({ anchors }) =>
+      anchors.flatMap(({ fingerprint }) => record.certificates.get(fingerprint) ?? []),
+    );
+    this.#forget(view);
+    const seen = new Map<ObjectId, ObjectSeen>();
+    for (const found of await this.#found(view, responsibilities)) {
+      const object = this.#seen(found, view, responsibilities, cas, now);
+      if (object !== undefined && !responsibilities.leaves.has(found.id)) seen.set(found.id, object);
+    }
+    return [...seen.values()];
+  }
+
+  #forget({ certificates: all, secrets }: CertManagerView): void {
+    const there = new Set([
+      ...secrets.map(({ namespace, name }) => secretId(namespace, name)),
+      ...all.map(({ metadata, spec }) => secretId(metadata.namespace ?? '', spec?.secretName ?? '')),
+    ]);
+    this.#sights.keep(there);
+    for (const id of this.#asked.keys()) if (!there.has(id)) this.#asked.delete(id);
+  }
+
+  /** Secrets of its Certificates; and in its own namespace all that hold a leaf of it, whatever asks for them now. */
+  async #found(view: CertManagerView, responsibilities: Responsibilities): Promise<readonly Found[]> {
+    const own = responsibilities.authority.metadata.namespace;
+    const bySecret = new Map(view.secrets.map((secret) => [secretId(secret.namespace, secret.name), secret]));
+    const found = new Map<ObjectId, Found>();
+    for (const certificate of view.certificates) {
+      const { namespace = '' } = certificate.metadata;
+      const name = certificate.spec?.secretName;
+      const isOurs = issuerOf(certificate.spec?.issuerRef, namespace) === responsibilities.id;
+      if (name === undefined || !(isOurs || namespace === own)) continue;
+      const id = secretId(namespace, name);
+      const secret =
+        bySecret.get(id) ??
+        (isOurs ? await this.#options.cluster.secret(namespace, name, this.#options.signal) : undefined);
+      const pem = secret?.crt ?? onItsWay(view.requests, certificate);
+      if (isOurs || !found.has(id)) found.set(id, { id, namespace, secret, certificate, pem });
+    }
+    for (const [id, secret] of bySecret)
+      if (secret.namespace === own && !found.has(id))
+        found.set(id, { id, namespace: own, secret, certificate: undefined, pem: secret.crt });
+    return [...found.values()];
+  }
+
+  #seen(
+    { id, namespace, secret, certificate, pem }: Found,
+    { requests }: CertManagerView,
+    responsibilities: Responsibilities,
+    cas: readonly Certificate[],
+    now: Instant,
+  ): ObjectSeen | undefined {
+    const [leaf, ...behind] = readableCertificates(pem);
+    // A name proves nothing: the signature does.
+    const issuer = leaf && cas.find((ca) => leaf.openssl.isSignedBy(ca.openssl));
+    if (leaf === undefined || issuer === undefined) return undefined;
+    const { authority } = responsibilities;
+    const isElsewhere = namespace !== authority.metadata.namespace;
+    const most: Duration | undefined = isElsewhere
+      ? mostFor(authority.spec.issueTo.maxLifetime, false)
+      : undefined;
+    const contents = { leaf, behind, issuer, cas: readableCertificates(secret?.ca) };
+    const since = Math.min(
+      timeOf(certificate?.metadata.creationTimestamp) || Number.NEGATIVE_INFINITY,
+      secret?.createdAt ?? Number.POSITIVE_INFINITY,
+    );
+    return {
+      id,
+      version: certificate?.metadata.resourceVersion ?? '',
+      revision: undefined,
+      ...this.#sights.see(id, contents, now, most),
+      writtenBy: {
+        program: PROGRAM,
+        ...this.#standing(id, certificate, requests, responsibilities, now),
+        ...(Number.isFinite(since) ? { since: instant(since) } : {}),
+        namespace,
+      },
+      ...(isElsewhere ? { elsewhere: true } : {}),
+    };
+  }
+
+  #standing(
+    id: ObjectId,
+    certificate: CertManagerCertificate | undefined,
+    requests: readonly CertificateRequest[],
+    responsibilities: Responsibilities,
+    now: Instant,
+  ): Pick<WrittenBy, 'asked' | 'failing' | 'remark'> {
+    if (certificate === undefined)
+      return {
+        asked: 'never',
+        remark: 'no Certificate asks for it any more: delete the Secret once no program uses it',
+      };
+    const { namespace = '', name = '' } = certificate.metadata;
+    const { issuerRef } = certificate.spec ?? {};
+    if (issuerOf(issuerRef, namespace) !== responsibilities.id)
+      return {
+        asked: 'never',
+        remark: `Certificate ${name} names ${issuerRef?.kind ?? 'Issuer'} ${issuerRef?.name ?? ''}: change its issuerRef to Authority ${idOf(responsibilities.authority)}`,
+      };
+    this.#asked.set(id, { at: this.#asked.get(id)?.at ?? instant(0), name });
+    const issuing = conditionIn(certificate, 'Issuing');
+    if (issuing?.status === 'True') {
+      const since = timeOf(issuing.lastTransitionTime);
+      return {
+        asked: 'pending',
+        ...(now - since < SLOW_MS ? {} : { remark: slowness(certificate, requests) }),
+      };
+    }
+    const failedAt = timeOf(certificate.status?.lastFailureTime);
+    const failing =
+      failedAt === 0
+        ? {}
+        : { failing: shortly(`Certificate ${name} failed: ${issuing?.message ?? 'see its status'}`) };
+    const isRecent = now - (this.#asked.get(id)?.at ?? 0) < ASKED_MS || now - failedAt < FAILED_MS;
+    return { asked: isRecent ? 'pending' : 'can', ...failing };
+  }
+
+  /** As `cmctl renew` asks: by the condition Issuing, on the very version that was seen. */
+  async ask(object: ObjectId, expect: string, why: string): Promise<void> {
+    const { kube, signal, now } = this.#options;
+    const [namespace = ''] = object.split('/', 1);
+    const name = this.#asked.get(object)?.name;
+    if (name === undefined) throw new TypeError(`${object} has no Certificate`);
+    const found = await kube.get(certificates, { namespace, name }, { signal });
+    const changed = (cause?: unknown): never => {
+      throw new OperatorError('CONFLICT', `Certificate ${namespace}/${name} changed; looking again`, {
+        retry: 'now',
+        path: object,
+        cause,
+      });
+    };
+    if (found?.metadata.resourceVersion !== expect) return changed();
+    const { generation } = found.metadata as { readonly generation?: number };
+    const conditions = withCondition(found.status?.conditions ?? [], {
+      type: 'Issuing',
+      status: 'True',
+      reason: 'AuthorityRotated',
+      message: `Handover asks for a new certificate: ${why}`,
+      lastTransitionTime: new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z'),
+      ...(generation === undefined ? {} : { observedGeneration: generation }),
+    });
+    this.#asked.set(object, { at: now(), name });
+    try {
+      await kube.patch(
+        certificates,
+        { namespace, name, subresource: 'status' },
+        {
+          merge: { metadata: { resourceVersion: expect }, status: { conditions } },
+          fieldManager: FIELD_MANAGER,
+          signal,
+        },
+      );
+    } catch (error) {
+      this.#asked.set(object, { at: instant(0), name });
+      if (isCode(error, 'KUBE_CONFLICT', 'KUBE_NOT_FOUND')) changed(error);
+      throw error;
+    }
+  }
+}

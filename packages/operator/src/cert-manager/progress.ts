@@ -1,0 +1,42 @@
+import { type CertificateRequest, type CertManagerCertificate, conditionIn } from './kinds.ts';
+
+export const timeOf = (text: string | undefined): number => Date.parse(text ?? '') || 0;
+
+/** What another program says, for people. */
+export const shortly = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+
+/** A leaf that was signed for a Certificate whose Secret does not exist yet. */
+export const onItsWay = (
+  requests: readonly CertificateRequest[],
+  certificate: CertManagerCertificate,
+): Uint8Array | undefined => {
+  const issued = requests.filter((one) => isOf(one, certificate) && one.status?.certificate !== undefined);
+  const text = issued.sort(byAge).at(-1)?.status?.certificate;
+  return text === undefined ? undefined : Buffer.from(text, 'base64');
+};
+
+const byAge = (a: CertificateRequest, b: CertificateRequest): number =>
+  timeOf(a.metadata.creationTimestamp) - timeOf(b.metadata.creationTimestamp);
+
+const isOf = ({ metadata }: CertificateRequest, certificate: CertManagerCertificate): boolean =>
+  metadata.namespace === certificate.metadata.namespace &&
+  (metadata.ownerReferences ?? []).some(
+    ({ kind, uid }) => kind === 'Certificate' && uid === certificate.metadata.uid,
+  );
+
+export const slowness = (
+  certificate: CertManagerCertificate,
+  requests: readonly CertificateRequest[],
+): string => {
+  const [last] = requests
+    .filter((one) => isOf(one, certificate))
+    .sort(byAge)
+    .reverse();
+  const since = conditionIn(certificate, 'Issuing')?.lastTransitionTime ?? '';
+  if (last !== undefined && conditionIn(last, 'Approved') === undefined)
+    return `CertificateRequest ${last.metadata.name} is not approved since ${since}: allow the approver to approve Authorities, see docs/recipes/cert-manager.md`;
+  const ready = last === undefined ? undefined : conditionIn(last, 'Ready');
+  return ready?.message === undefined
+    ? `cert-manager has not answered since ${since}: look at its controller`
+    : shortly(`CertificateRequest ${last?.metadata.name}: ${ready.message}`);
+};

@@ -1,0 +1,172 @@
+import {
+  type AuthorityReader,
+  authorityIn,
+  type Catalogue,
+  type Home,
+  type LentLeaf,
+  lend,
+  type Passed,
+} from '@handover/engine';
+import type { Kube } from '@handover/kube';
+import { after, type Duration, day, duration, HandoverError, type Instant, second } from '@handover/material';
+import { isCode, OperatorError } from '../error.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
+import { askedBy } from './asked.ts';
+import {
+  type CertCondition,
+  type CertificateRequest,
+  certificateRequests,
+  certificates,
+  conditionIn,
+  issuerOf,
+  withCondition,
+} from './kinds.ts';
+
+/** Leaves of other namespaces delay a rotation until they end, so that they do not live for years. */
+const OTHERS_MOST: Duration = duration(90 * day);
+const PENDING_MS = 30 * second;
+const MOST_MESSAGE = 1_000;
+
+export const mostFor = (maxLifetime: Duration | undefined, own: boolean): Duration | undefined =>
+  maxLifetime ?? (own ? undefined : OTHERS_MOST);
+
+/** What is to be done with a request, by what its conditions say. Nobody here approves. */
+export const nextFor = (request: CertificateRequest): 'nothing' | 'deny' | 'sign' => {
+  const ready = conditionIn(request, 'Ready');
+  if (ready?.status === 'True' || ready?.reason === 'Failed' || ready?.reason === 'Denied') return 'nothing';
+  if (conditionIn(request, 'InvalidRequest')?.status === 'True') return 'nothing';
+  if (conditionIn(request, 'Denied')?.status === 'True') return 'deny';
+  return conditionIn(request, 'Approved')?.status === 'True' ? 'sign' : 'nothing';
+};
+
+export interface SignerOptions {
+  readonly kube: Kube;
+  readonly home: Home & { readonly authorities: AuthorityReader };
+  readonly signal: AbortSignal;
+}
+
+type Outcome =
+  | { readonly reason: 'Pending' | 'Failed' | 'Denied'; readonly message: string }
+  | { readonly reason: 'Issued'; readonly message: string; readonly lent: LentLeaf };
+
+const isFinal = ({ reason }: Outcome): boolean => reason === 'Failed' || reason === 'Denied';
+const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+const base64 = (certificates: LentLeaf['chain']): string =>
+  Buffer.from(certificates.map(({ pem }) => pem).join('')).toString('base64');
+
+/** Signs CertificateRequests of cert-manager that name an Authority and were approved. */
+export class RequestSigner {
+  readonly #options: SignerOptions;
+
+  constructor(options: SignerOptions) {
+    this.#options = options;
+  }
+
+  /** One pass over a request, `namespace/name`. */
+  async keep(id: string, catalogue: Catalogue): Promise<Passed> {
+    const [namespace = '', name = ''] = id.split('/');
+    const { kube, home, signal } = this.#options;
+    const request = await kube.get(certificateRequests, { namespace, name }, { signal });
+    const authority = issuerOf(request?.spec?.issuerRef, namespace);
+    const next = request === undefined || authority === undefined ? 'nothing' : nextFor(request);
+    if (request === undefined || authority === undefined || next === 'nothing') return { again: undefined };
+    const outcome: Outcome =
+      next === 'deny'
+        ? { reason: 'Denied', message: 'The CertificateRequest was denied by an approver' }
+        : await this.#sign(request, authority, catalogue);
+    await this.#write(request, outcome);
+    const again = outcome.reason === 'Pending' ? after(home.clock.now(), PENDING_MS) : undefined;
+    return { again, acted: outcome.reason !== 'Pending' };
+  }
+
+  async #sign(request: CertificateRequest, id: string, catalogue: Catalogue): Promise<Outcome> {
+    const { home } = this.#options;
+    const { namespace = '', name = '', uid } = request.metadata;
+    try {
+      const { metadata, spec } = authorityIn(catalogue, id);
+      const most = mostFor(spec.issueTo.maxLifetime, metadata.namespace === namespace);
+      const asked = refusing(() => askedBy(request, id, most));
+      const lent = await lend(
+        home,
+        { authorities: home.authorities, catalogue },
+        {
+          ...asked,
+          authority: id,
+          for: { kind: 'CertificateRequest', namespace, name, ...(uid === undefined ? {} : { uid }) },
+          why: 'an approved CertificateRequest asks for it',
+          isUnseen: !(await this.#isShown(request, id)),
+        },
+      );
+      // A leaf of a CA that was replaced meanwhile must not be handed out late.
+      const record = await home.authorities.load(id);
+      if (record?.state.revision !== lent.revision)
+        throw new OperatorError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now' });
+      return { reason: 'Issued', message: 'Signed by Handover', lent };
+    } catch (error) {
+      if (!(error instanceof HandoverError)) throw error;
+      const message = `${error.code}: ${error.message}`;
+      if (isCode(error, 'LEAF_REFUSED', 'SIGNING_REQUEST_REFUSED')) return { reason: 'Failed', message };
+      // It may be created, or repaired, later.
+      if (isCode(error, 'LEAF_NOT_NOW', 'AUTHORITY_UNKNOWN', 'RESOURCE_INVALID'))
+        return { reason: 'Pending', message };
+      throw error;
+    }
+  }
+
+  /** Whether a Certificate of this authority asks for it: then its Secret will show the leaf. */
+  async #isShown({ metadata }: CertificateRequest, authority: string): Promise<boolean> {
+    const { kube, signal } = this.#options;
+    const { namespace = '', ownerReferences = [] } = metadata;
+    const owner = ownerReferences.find(({ kind }) => kind === certificates.kind);
+    if (owner === undefined) return false;
+    const found = await kube.get(certificates, { namespace, name: owner.name }, { signal });
+    return found?.metadata.uid === owner.uid && issuerOf(found?.spec?.issuerRef, namespace) === authority;
+  }
+
+  async #write(request: CertificateRequest, outcome: Outcome): Promise<void> {
+    const { kube, home, signal } = this.#options;
+    const { namespace, name = '', resourceVersion } = request.metadata;
+    const now = iso(home.clock.now());
+    const before = request.status?.conditions ?? [];
+    const ready: CertCondition & { lastTransitionTime: string } = {
+      type: 'Ready',
+      status: outcome.reason === 'Issued' ? 'True' : 'False',
+      reason: outcome.reason,
+      message: outcome.message.slice(0, MOST_MESSAGE),
+      lastTransitionTime: now,
+    };
+    const last = conditionIn(request, 'Ready');
+    if (outcome.reason === 'Pending' && last?.reason === 'Pending' && last.message === ready.message) return;
+    const status = {
+      conditions: withCondition(before, ready),
+      ...(outcome.reason === 'Issued'
+        ? { certificate: base64(outcome.lent.chain), ca: base64(outcome.lent.bundle) }
+        : {}),
+      ...(isFinal(outcome) ? { failureTime: now } : {}),
+    };
+    try {
+      await kube.patch(
+        certificateRequests,
+        { namespace, name, subresource: 'status' },
+        { merge: { metadata: { resourceVersion }, status }, fieldManager: FIELD_MANAGER, signal },
+      );
+    } catch (error) {
+      if (!isCode(error, 'KUBE_CONFLICT')) throw error;
+      throw new OperatorError('CONFLICT', `CertificateRequest ${namespace}/${name} changed; looking again`, {
+        retry: 'now',
+        cause: error,
+      });
+    }
+  }
+}
+
+/** What is wrong with a request as a Leaf is wrong with the request. */
+const refusing = <T>(read: () => T): T => {
+  try {
+    return read();
+  } catch (error) {
+    if (isCode(error, 'RESOURCE_INVALID'))
+      throw new OperatorError('SIGNING_REQUEST_REFUSED', error.message, { cause: error });
+    throw error;
+  }
+};

@@ -1,0 +1,82 @@
+import { type LeafSeen, type ObjectSeen, SKEW } from '@handover/core';
+import type { ObjectId } from '@handover/engine';
+import { type Certificate, type Duration, type Instant, instant } from '@handover/material';
+
+interface Sight {
+  readonly leaf: string;
+  readonly issuer: string;
+  readonly writtenAt: Instant;
+  readonly issuerSince: Instant;
+  readonly anchors: ReadonlyMap<string, Instant>;
+  readonly changedAt: Instant;
+}
+
+/** The certificates in a Secret that another program writes. */
+export interface Contents {
+  readonly leaf: Certificate;
+  readonly behind: readonly Certificate[];
+  readonly cas: readonly Certificate[];
+  /** The CA of ours that signed the leaf. */
+  readonly issuer: Certificate;
+}
+
+/**
+ * Since when Secrets of other programs have held what they hold. Only this process knows: after a restart everything counts as new, which
+ * delays a step and hastens none.
+ */
+export class Sights {
+  readonly #sights = new Map<ObjectId, Sight>();
+  /** When a Secret was first seen with a leaf of an issuer, however often it changed since. */
+  readonly #first = new Map<string, Instant>();
+
+  /** `elsewhere`: how long a leaf there can be at most; a Secret that changes to and fro hurts its owner. */
+  see(
+    id: ObjectId,
+    { leaf, behind, cas, issuer }: Contents,
+    now: Instant,
+    elsewhere: Duration | undefined,
+  ): Pick<ObjectSeen, 'anchors' | 'changedAt' | 'leaf'> {
+    const before = this.#sights.get(id);
+    const held = before?.anchors ?? new Map<string, Instant>();
+    const anchors = new Map(cas.map(({ fingerprint }) => [fingerprint, held.get(fingerprint) ?? now]));
+    const same = anchors.size === held.size && [...anchors.keys()].every((one) => held.has(one));
+    const firstKey = `${id} ${issuer.fingerprint}`;
+    const first = this.#first.get(firstKey) ?? now;
+    this.#first.set(firstKey, first);
+    const isIssuerSame = before?.issuer === issuer.fingerprint;
+    const sight: Sight = {
+      leaf: leaf.fingerprint,
+      issuer: issuer.fingerprint,
+      writtenAt: before?.leaf === leaf.fingerprint ? before.writtenAt : now,
+      issuerSince: elsewhere !== undefined ? first : isIssuerSame ? before.issuerSince : now,
+      anchors,
+      changedAt: same && before !== undefined ? before.changedAt : now,
+    };
+    this.#sights.set(id, sight);
+    const end = elsewhere === undefined ? leaf.notAfter : leaf.notBefore + SKEW + elsewhere;
+    const seen: LeafSeen = {
+      fingerprint: leaf.fingerprint,
+      issuer: issuer.fingerprint,
+      chain: behind.map(({ fingerprint }) => fingerprint),
+      notBefore: leaf.notBefore,
+      notAfter: instant(Math.min(leaf.notAfter, end)),
+      spec: 'lent',
+      writtenAt: sight.writtenAt,
+      issuerSince: sight.issuerSince,
+      // A renewal by another program is its own affair: pods are rolled for a rotation only.
+      replacedOne: false,
+      othersExpire: undefined,
+    };
+    return {
+      anchors: [...anchors].map(([fingerprint, since]) => ({ fingerprint, since })),
+      changedAt: sight.changedAt,
+      leaf: seen,
+    };
+  }
+
+  /** Forgets Secrets that are gone. */
+  keep(ids: ReadonlySet<ObjectId>): void {
+    for (const id of this.#sights.keys()) if (!ids.has(id)) this.#sights.delete(id);
+    for (const key of this.#first.keys()) if (!ids.has(key.split(' ', 1)[0] ?? '')) this.#first.delete(key);
+  }
+}
