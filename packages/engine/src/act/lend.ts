@@ -20,6 +20,8 @@ export interface AskedLeaf {
   readonly why: string;
   /** No object will show it. */
   readonly isUnseen: boolean;
+  /** For a pod, which is seen by itself. */
+  readonly forPod?: true;
   /** How far its life begins in the past. Default: as that of every leaf, and its lifetime counts from now. */
   readonly back?: Duration;
 }
@@ -74,7 +76,7 @@ export async function lend(
     return notNow(id, `CA generation ${current.number} has no key, has expired, or is not valid yet`);
   const { back } = asked;
   const notAfter = instant(Math.min(now + leaf.spec.lifetime - (back ?? 0), ca.notAfter));
-  const state = lending(record.state, notAfter, asked.isUnseen);
+  const state = lending(record.state, notAfter, asked.isUnseen, asked.forPod);
   if (state !== undefined) await home.authorities.swap(id, record.state.revision, { ...record, state });
   const { subject, dnsNames, ipAddresses, uris, usages } = leaf.spec;
   const certificate = parseCertificate(

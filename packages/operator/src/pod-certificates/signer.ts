@@ -84,6 +84,7 @@ export class PodSigning {
         for: objectOf('Pod', `${request.namespace}/${request.pod.name}`, request.pod.uid),
         why: `the kubelet asked by PodCertificateRequest ${request.name}`,
         isUnseen: false,
+        forPod: true,
         back: BACK,
       },
     );
