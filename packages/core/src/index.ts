@@ -112,7 +112,6 @@ export {
   type Closeness,
   type ConsumerSeen,
   caGenerations,
-  chainOf,
   closeness,
   covers,
   desired,

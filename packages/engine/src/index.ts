@@ -2,7 +2,7 @@ export { act } from './act/act.ts';
 export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
-export { type AskedLeaf, type LentLeaf, lend, rememberLent } from './act/lend.ts';
+export { type AskedLeaf, type LentLeaf, lend } from './act/lend.ts';
 export {
   factFiles,
   keepPlatformFacts,

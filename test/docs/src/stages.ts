@@ -38,6 +38,7 @@ export const STAGES: Readonly<Record<string, Stage>> = {
     before: companyCa,
     operator: '--compat trust-manager',
   },
+  'docs/recipes/pod-certificates.md': { cluster: 'node', programs: ['nginx'], operator: '' },
   'docs/recipes/monitoring.md': { cluster: 'control-plane', operator: '' },
   'docs/recipes/nginx.md': { programs: ['nginx'] },
   'docs/recipes/postgresql.md': { programs: ['postgresql'] },

@@ -27,6 +27,8 @@ export interface Generation {
   readonly lentUntil?: Instant;
   /** Latest end of those that no object shows: the old CA stays trusted until then. Raised before a signature is handed out. */
   readonly unseenUntil?: Instant;
+  /** Latest end of those of pods with a leaf of their own, which are in none of the dates above. Undefined: it signed none. */
+  readonly podsUntil?: Instant;
 }
 
 /** A cross-certificate: the CA of generation `of`, signed by generation `by`. */

@@ -1,7 +1,6 @@
 export {
   type Anchor,
   type AuthorityState,
-  chainOf,
   type Generation,
   generationOf,
   type Role,

@@ -3,7 +3,8 @@ import type { AuthorityState, Generation } from './authority.ts';
 
 const later = (a: Instant | undefined, b: Instant): Instant => (a === undefined || b > a ? b : a);
 
-const ends = ({ lentUntil, unseenUntil }: Generation): readonly unknown[] => [lentUntil, unseenUntil];
+const DATES = ['lentUntil', 'unseenUntil', 'podsUntil'] as const satisfies readonly (keyof Generation)[];
+const ends = (generation: Generation): readonly unknown[] => DATES.map((date) => generation[date]);
 
 /**
  * The state to write before the current CA signs a leaf for another program; undefined: the state covers it already. The revision stays:
@@ -13,10 +14,12 @@ export const lending = (
   state: AuthorityState,
   notAfter: Instant,
   isUnseen: boolean,
+  forPod = false,
 ): AuthorityState | undefined => {
   const generations = state.generations.map((one): Generation => {
     if (one.role !== 'current') return one;
     const end = instant(Math.min(Math.ceil(notAfter / day) * day, one.anchors[0].notAfter));
+    if (forPod) return { ...one, podsUntil: later(one.podsUntil, end) };
     const lent = { ...one, lentUntil: later(one.lentUntil, end) };
     return isUnseen ? { ...lent, unseenUntil: later(one.unseenUntil, end) } : lent;
   });
@@ -31,8 +34,8 @@ export const withLent = (state: AuthorityState, stored: AuthorityState | undefin
   ...state,
   generations: state.generations.map((one) => {
     const other = stored?.generations.find(({ number }) => number === one.number);
-    const pick = (key: 'lentUntil' | 'unseenUntil'): Partial<Generation> =>
+    const pick = (key: (typeof DATES)[number]): Partial<Generation> =>
       other?.[key] === undefined ? {} : { [key]: later(one[key], other[key]) };
-    return { ...one, ...pick('lentUntil'), ...pick('unseenUntil') };
+    return Object.assign({ ...one }, ...DATES.map(pick));
   }),
 });

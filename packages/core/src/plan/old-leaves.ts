@@ -19,6 +19,12 @@ export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation)
     : leaf.notAfter;
 };
 
+/** Until when leaves live that a generation signed for pods, or for other programs; undefined: there are none. */
+const endOf = ({ anchors, lentUntil, podsUntil }: Generation, forPods: boolean): number | undefined => {
+  if (forPods) return podsUntil === undefined ? undefined : Math.min(podsUntil, anchors[0].notAfter);
+  return Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter);
+};
+
 /** Of an object that another program writes, no record says which leaves it held: those of every CA that signed while it was there. */
 const lentBefore = (
   { generations }: AuthorityState,
@@ -31,9 +37,7 @@ const lentBefore = (
       number !== issuer.number &&
       !((writtenBy?.since ?? Number.NEGATIVE_INFINITY) > since),
   );
-  const ends = signed.map(({ anchors, lentUntil }) =>
-    Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter),
-  );
+  const ends = signed.flatMap((one) => endOf(one, writtenBy?.ofOneProcess === true) ?? []);
   return ends.length === 0 ? undefined : instant(Math.max(...ends));
 };
 
@@ -48,11 +52,10 @@ export const ownLeafWait = (
 ): string | undefined => {
   const seen = objects.get(object);
   if (seen?.writtenBy?.ofOneProcess !== true) return undefined;
-  const end = Math.max(
-    ...state.generations
-      .filter(({ role, number }) => role !== 'next' && number !== generation.number)
-      .map(({ anchors, lentUntil }) => Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter)),
+  const others = state.generations.filter(
+    ({ role, number }) => role !== 'next' && number !== generation.number,
   );
+  const end = Math.max(...others.flatMap((one) => endOf(one, true) ?? []));
   const until = Number.isFinite(end)
     ? `, at the latest until ${new Date(end + EXPIRY_GRACE).toISOString()}`
     : '';

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import { desired, issueLeaf, type Leaf, lending, SKEW, withRole } from '@handover/core';
-import { type Certificate, type Instant, instant, parseCertificate } from '@handover/material';
+import { type Certificate, type Duration, type Instant, instant, parseCertificate } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { entryOf } from '../ledger/entry.ts';
 import type { IssuedEntry } from '../ledger/issued-entry.ts';
 import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, AuthorityRecord, AuthorityWriter, Home } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, Home } from '../look/home.ts';
 import type { AuthorityReader } from '../look/look.ts';
 import { refusalOf } from '../look/may-issue.ts';
 import { authorityIn } from '../look/responsibilities.ts';
@@ -20,6 +20,10 @@ export interface AskedLeaf {
   readonly why: string;
   /** No object will show it. */
   readonly isUnseen: boolean;
+  /** For a pod, which is seen by itself. */
+  readonly forPod?: true;
+  /** How far its life begins in the past. Default: as that of every leaf, and its lifetime counts from now. */
+  readonly back?: Duration;
 }
 
 export interface LentLeaf {
@@ -27,8 +31,6 @@ export interface LentLeaf {
   readonly chain: readonly Certificate[];
   /** The bundle of the authority, newest generation first. */
   readonly bundle: readonly Certificate[];
-  /** Of the authority, when it signed. */
-  readonly revision: number;
 }
 
 const notNow = (id: AuthorityId, why: string): never => {
@@ -47,24 +49,6 @@ const certificatesOf = (
     const found = certificates.get(fingerprint);
     return found === undefined || now >= notAfter ? [] : [found];
   });
-
-/**
- * Has the state remember until when a leaf for another program may live, before it is signed. Returns the record that stands then; a state that
- * changed meanwhile is a `CONFLICT`. `isUnseen`: no object will show the leaf.
- */
-export const rememberLent = async (
-  authorities: AuthorityWriter,
-  id: AuthorityId,
-  record: AuthorityRecord,
-  notAfter: Instant,
-  isUnseen: boolean,
-): Promise<AuthorityRecord> => {
-  const state = lending(record.state, notAfter, isUnseen);
-  if (state === undefined) return record;
-  const raised = { ...record, state };
-  await authorities.swap(id, record.state.revision, raised);
-  return raised;
-};
 
 /**
  * A leaf for a key that another program holds, under the rules of a Leaf. The state remembers its end, and the log the leaf itself, before it
@@ -88,8 +72,12 @@ export async function lend(
   const [ca] = certificatesOf(record, current.anchors, now);
   if (ca === undefined || key === undefined || now < ca.notBefore)
     return notNow(id, `CA generation ${current.number} has no key, has expired, or is not valid yet`);
-  const notAfter = instant(Math.min(now + leaf.spec.lifetime, ca.notAfter));
-  await rememberLent(home.authorities, id, record, notAfter, asked.isUnseen);
+  const { back } = asked;
+  // A CA that is younger than `back` would cut the beginning off.
+  const begins = back === undefined ? undefined : Math.max(now - back, ca.notBefore);
+  const notAfter = instant(Math.min((begins ?? now) + leaf.spec.lifetime, ca.notAfter));
+  const state = lending(record.state, notAfter, asked.isUnseen, asked.forPod);
+  if (state !== undefined) await home.authorities.swap(id, record.state.revision, { ...record, state });
   const { subject, dnsNames, ipAddresses, uris, usages } = leaf.spec;
   const certificate = parseCertificate(
     await issueLeaf({
@@ -103,7 +91,7 @@ export async function lend(
       uris,
       usages,
       // By a clock that is doubted, the leaf is valid by the time before the jump as well.
-      notBefore: instant(Math.min(now, home.clock.doubt?.()?.before ?? now) - SKEW),
+      notBefore: instant(begins ?? Math.min(now, home.clock.doubt?.()?.before ?? now) - SKEW),
       notAfter,
     }),
   );
@@ -117,10 +105,13 @@ export async function lend(
       why: asked.why,
     }),
   );
+  // A leaf of a CA that was replaced meanwhile must not be handed out late.
+  const after = await authorities.load(id);
+  if (after?.state.revision !== record.state.revision)
+    throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, { path: id, retry: 'now' });
   const { chain, anchors } = desired(record.state);
   return {
     chain: [certificate, ...certificatesOf(record, chain, now)],
     bundle: certificatesOf(record, anchors, now),
-    revision: record.state.revision,
   };
 }

@@ -32,7 +32,7 @@ export interface IssuedEntry {
   readonly notAfter: string;
   /** The object that the certificate is for. */
   readonly for: {
-    readonly kind: 'Authority' | 'Leaf' | 'Pod' | 'CertificateRequest';
+    readonly kind: 'Authority' | 'Leaf' | 'CertificateRequest' | 'Pod';
     readonly namespace: string;
     readonly name: string;
     readonly uid?: string;

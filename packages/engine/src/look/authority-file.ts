@@ -44,6 +44,7 @@ const isGeneration = (value: unknown): value is Generation =>
   isNumber(value.since) &&
   (value.lentUntil === undefined || isNumber(value.lentUntil)) &&
   (value.unseenUntil === undefined || isNumber(value.unseenUntil)) &&
+  (value.podsUntil === undefined || isNumber(value.podsUntil)) &&
   Array.isArray(value.anchors) &&
   value.anchors.length > 0 &&
   value.anchors.every(isAnchor);

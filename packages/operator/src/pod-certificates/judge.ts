@@ -8,7 +8,7 @@ import {
 } from '@handover/core';
 import { type AuthorityRecord, type Catalogue, idOf, refusalOf } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
-import { type Duration, duration, HandoverError, hour } from '@handover/material';
+import { type Duration, duration, HandoverError, hour, type Instant } from '@handover/material';
 import { contradiction, type Names, namesOf, type ServiceSeen } from './identity.ts';
 import type { PodRequest, Possession } from './request.ts';
 
@@ -19,9 +19,8 @@ type Usage = 'server' | 'client';
 export interface Granted {
   readonly is: 'granted';
   readonly key: KeyObject;
-  readonly names: Names;
-  readonly usages: readonly Usage[];
-  readonly lifetime: Duration;
+  /** The certificate as a Leaf would ask for it. */
+  readonly leaf: Leaf;
   /** Names that the pod has a claim to and the Authority does not allow. */
   readonly leftOut: readonly string[];
 }
@@ -48,10 +47,11 @@ export interface Circumstances {
   readonly pod: KubeObject | undefined;
   readonly services: readonly ServiceSeen[];
   readonly namespaces: Catalogue['namespaces'];
+  readonly now: Instant;
 }
 
 /** Kubernetes takes no shorter certificate. */
-export const SHORTEST: Duration = duration(hour);
+const SHORTEST: Duration = duration(hour);
 /** Two for each Service, and two more for a pod of a StatefulSet. */
 const MOST_NAMES = 100;
 
@@ -104,7 +104,7 @@ const ruledKey = ({ spec }: Authority, algorithm: KeyAlgorithm): KeyAlgorithm =>
 const namesAllowed = (
   request: PodRequest,
   authority: Authority,
-  { namespaces, record, ...circumstances }: Circumstances & { readonly names: Names },
+  { namespaces, record, names: claimed }: Circumstances & { readonly names: Names },
   asked: { readonly key: KeyAlgorithm; readonly usages: readonly Usage[] },
   lifetime: Duration,
 ): { readonly names: Names; readonly refusals: ReadonlyMap<string, string> } => {
@@ -119,7 +119,7 @@ const namesAllowed = (
     if (why !== undefined) refusals.set(name, why);
     return why === undefined;
   };
-  const { dnsNames, uris } = circumstances.names;
+  const { dnsNames, uris } = claimed;
   return {
     names: {
       dnsNames: dnsNames.filter((name) => allowed(name, { dnsNames: [name], uris: [] })),
@@ -131,7 +131,7 @@ const namesAllowed = (
 
 /** What becomes of a request. No I/O and no clock. */
 export const judge = (request: PodRequest, circumstances: Circumstances): Verdict => {
-  const { authority, record, pod, services } = circumstances;
+  const { authority, record, pod, services, now } = circumstances;
   if (authority === undefined) return waits(`there is no Authority ${request.authority}`);
   const { podCertificates, issueTo } = authority.spec;
   if (podCertificates === undefined)
@@ -140,6 +140,10 @@ export const judge = (request: PodRequest, circumstances: Circumstances): Verdic
     );
   const current = record?.state.generations.find(({ role }) => role === 'current');
   if (current?.hasKey !== true) return waits(`Authority ${request.authority} has no CA that can sign yet`);
+  if (current.anchors[0].notAfter < now + SHORTEST)
+    return waits(
+      `the CA of Authority ${request.authority} ends within the hour that Kubernetes demands of a certificate; its successor will sign`,
+    );
   if (pod === undefined || pod.metadata.uid !== request.pod.uid) return { is: 'moot' };
   const wrong = contradiction(request, pod);
   if (wrong !== undefined)
@@ -192,7 +196,12 @@ export const judge = (request: PodRequest, circumstances: Circumstances): Verdic
     lifetime,
   );
   if (names.dnsNames.length + names.uris.length > 0)
-    return { is: 'granted', key, names, usages, lifetime, leftOut: [...refusals.keys()] };
+    return {
+      is: 'granted',
+      key,
+      leaf: asLeaf(request, authority, { ...asked, names }, lifetime),
+      leftOut: [...refusals.keys()],
+    };
   const [first = ''] = refusals.values();
   // With a Service of its own the pod may have a name that is allowed. A namespace that is not selected never has.
   const isNameless = claimed.dnsNames.length === 0 && first.startsWith('spec.uris: ');

@@ -1,26 +1,27 @@
-import { type AuthorityId, type AuthorityRecord, type Passed, rememberLent } from '@handover/engine';
+import { type AuthorityId, type AuthorityRecord, lend, objectOf, type Passed } from '@handover/engine';
 import { type Kube, type KubeObject, podCertificateRequests, pods } from '@handover/kube';
-import { after, type Instant, minute, second } from '@handover/material';
+import { after, duration, type Instant, minute, second } from '@handover/material';
 import { isCode } from '../error.ts';
 import type { KubeHome } from '../home/home.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { type Granted, judge, type Verdict } from './judge.ts';
 import type { PodRequest } from './request.ts';
-import { endOf, sign } from './sign.ts';
 import { issuedStatus, refusedStatus } from './status.ts';
 import type { WatchedRequests } from './watched.ts';
 
 export interface PodSigningOptions {
   /** Writes only while this replica leads. */
   readonly kube: Kube;
-  readonly home: Pick<KubeHome, 'authorities' | 'keyring' | 'random' | 'clock' | 'ledger' | 'resolved'>;
+  readonly home: KubeHome;
   readonly watched: WatchedRequests;
   readonly signal: AbortSignal;
   /** What the owner of the pod should know. */
   readonly tell: (request: PodRequest, verdict: Exclude<Verdict, { readonly is: 'moot' }>) => void;
 }
 
+/** For clocks that run late. The API server takes no date further than five minutes from its own time. */
+const BACK = duration(3 * minute);
 const NOTHING: Passed = { again: undefined };
 /** How long until a request that waits is looked at again: a quarter of its age. */
 const SOONEST_MS = second;
@@ -41,7 +42,6 @@ export class PodSigning {
       return watched.open().includes(id) ? this.#later(home.clock.now()) : NOTHING;
     const { request, version, services } = found;
     const resolved = await home.resolved();
-    // Read after the request was seen: a pod that is younger than an activation never gets a leaf of the CA before it.
     const record = await this.#state(resolved, request.authority);
     const circumstances = {
       authority: resolved.catalogue.authorities.get(request.authority),
@@ -49,10 +49,11 @@ export class PodSigning {
       pod: await this.#pod(request),
       services,
       namespaces: resolved.catalogue.namespaces,
+      now: home.clock.now(),
     };
     const verdict = judge(request, circumstances);
     if (verdict.is === 'moot') return NOTHING;
-    if (verdict.is === 'waits' || record === undefined) {
+    if (verdict.is === 'waits') {
       tell(request, verdict);
       return this.#later(request.createdAt);
     }
@@ -61,33 +62,34 @@ export class PodSigning {
       tell(request, verdict);
       return NOTHING;
     }
-    return this.#grant(version, request, verdict, record);
+    await this.#grant(version, request, verdict, resolved);
+    return NOTHING;
   }
 
   async #grant(
     version: string,
     request: PodRequest,
-    granted: Granted,
-    record: AuthorityRecord,
-  ): Promise<Passed> {
-    const { home, tell } = this.#options;
-    const { authorities } = home;
-    const lent = await rememberLent(
-      authorities,
-      request.authority,
-      record,
-      endOf(home, granted.lifetime),
-      false,
+    { key, leaf, leftOut }: Granted,
+    { catalogue }: ResolvedResources,
+  ): Promise<void> {
+    const { home } = this.#options;
+    // The state is read once more, and after the request was seen: a pod that is younger than an activation never gets a leaf of the CA before.
+    const lent = await lend(
+      home,
+      { authorities: home.authorities, catalogue },
+      {
+        authority: request.authority,
+        leaf,
+        publicKey: key,
+        for: objectOf('Pod', `${request.namespace}/${request.pod.name}`, request.pod.uid),
+        why: `the kubelet asked by PodCertificateRequest ${request.name}`,
+        isUnseen: false,
+        forPod: true,
+        back: BACK,
+      },
     );
-    const signed = await sign(home, request, granted, lent);
-    if (signed === undefined) {
-      const why = `the CA of Authority ${request.authority} ends within the hour that Kubernetes demands of a certificate; its successor will sign`;
-      tell(request, { is: 'waits', why });
-      return this.#later(request.createdAt);
-    }
-    await this.#write(version, request, issuedStatus(signed, home.clock.now()));
-    if (granted.leftOut.length > 0) tell(request, granted);
-    return NOTHING;
+    await this.#write(version, request, issuedStatus(lent, home.clock.now()));
+    if (leftOut.length > 0) this.#options.tell(request, { is: 'granted', key, leaf, leftOut });
   }
 
   #later(since: Instant): Passed {

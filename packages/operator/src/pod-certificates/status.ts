@@ -1,10 +1,19 @@
-import type { Instant } from '@handover/material';
+import type { LentLeaf } from '@handover/engine';
+import { type Instant, minute, second } from '@handover/material';
 import { cutMessage } from '../events/event.ts';
 import type { Refused } from './judge.ts';
-import type { Signed } from './sign.ts';
+
+/**
+ * Share of its life after which the kubelet gets a new certificate. A rotation waits as long for a pod that reloads by itself: ten minutes for a
+ * certificate of an hour, four hours for one of a day. Earlier costs more requests.
+ */
+const REFRESH_AT = 1 / 6;
+/** The API server takes no earlier refresh. */
+const EARLIEST_REFRESH_MS = 10 * minute;
 
 /** RFC 3339 in whole seconds: the dates have to equal those in the certificate. */
-const iso = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+const iso = (at: number): string =>
+  new Date(Math.floor(at / second) * second).toISOString().replace('.000Z', 'Z');
 
 const condition = (type: string, reason: string, message: string, now: Instant) => ({
   type,
@@ -15,14 +24,16 @@ const condition = (type: string, reason: string, message: string, now: Instant) 
 });
 
 /** The status of a request, written once and whole: the API server takes no second one. */
-export const issuedStatus = ({ chain, refreshAt }: Signed, now: Instant) => {
+export const issuedStatus = ({ chain }: LentLeaf, now: Instant) => {
   const [leaf] = chain;
+  if (leaf === undefined) throw new TypeError('a chain begins with its leaf');
+  const { notBefore, notAfter } = leaf;
   return {
     conditions: [condition('Issued', 'Issued', 'signed by Handover', now)],
     certificateChain: chain.map(({ pem }) => pem).join(''),
-    notBefore: iso(leaf.notBefore),
-    beginRefreshAt: iso(refreshAt),
-    notAfter: iso(leaf.notAfter),
+    notBefore: iso(notBefore),
+    beginRefreshAt: iso(notBefore + Math.max(EARLIEST_REFRESH_MS, (notAfter - notBefore) * REFRESH_AT)),
+    notAfter: iso(notAfter),
   };
 };
 

@@ -116,7 +116,7 @@ export class Operator {
     this.#lease = lease;
     lease.on('trouble', (error) => this.#trouble(`Lease ${namespace}/${name}`, error));
     const released = this.#releaseAtEnd(lease);
-    const { home, compat, podRequests, certManager, ready } = openKubeHome({
+    const { home, compat, certManager, podRequests, ready } = openKubeHome({
       operator: this.#options,
       kube: kube.fenced(lease),
       swift: (this.#options.swift ?? kube).fenced(lease),

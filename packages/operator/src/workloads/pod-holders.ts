@@ -24,15 +24,15 @@ interface Holder {
   readonly state: AuthorityState;
 }
 
-const endOf = ({ anchors: [{ notAfter }], lentUntil }: Generation) =>
-  instant(Math.min(lentUntil ?? Number.POSITIVE_INFINITY, notAfter));
+const endOf = ({ anchors: [{ notAfter }], podsUntil }: Generation) =>
+  instant(Math.min(podsUntil ?? Number.POSITIVE_INFINITY, notAfter));
 
 /** A pod whose certificate is not known has one of the oldest CA that may have signed while the pod was there. */
 const supposed = ({ pod, state }: Holder): LeafSeen | undefined => {
   const current = withRole(state, 'current');
   const signed = state.generations.filter(({ role }) => role !== 'next' && role !== 'current');
   const [oldest = current] = signed
-    .filter(({ since }) => !(pod.createdAt - MARGIN_MS > since))
+    .filter(({ since, podsUntil }) => podsUntil !== undefined && !(pod.createdAt - MARGIN_MS > since))
     .sort((a, b) => a.number - b.number);
   if (oldest === undefined) return undefined;
   return {
