@@ -90,7 +90,7 @@ export const ONE_PLACE = [
     // Not the API version, formats of files (…/1), the name of the controller.
     /\bhandover\.dev\/(?!v1alpha1\b|[a-z]+\/1\b|operator\b)[a-z]|(?:cert-manager\.io|reloader\.stakater\.com|service\.beta\.openshift\.io)\/[a-z]|app\.kubernetes\.io\/managed-by|kubectl\.kubernetes\.io\/restartedAt/,
     // Runtime may not import core. Mutants copy the planner without the folders beside it.
-    /^packages\/(?:core\/src\/contract\/|material\/src\/tls-files\.ts$|core\/src\/plan\/gates\.ts$)/,
+    /^packages\/(?:core\/src\/contract\/|material\/src\/tls-files\.ts$|core\/src\/plan\/(?:gates|old-leaves)\.ts$)/,
     'names of annotations and labels stand in core/src/contract',
   ],
 ];

@@ -16,7 +16,7 @@ import {
 } from './admission-rules.ts';
 import { bundleTargetRules, unlessTarget } from './bundle-admission.ts';
 import { CERT_MANAGER_POLICIES } from './cert-manager-rights.ts';
-import type { Feature } from './rules.ts';
+import type { Feature } from './row.ts';
 
 interface Policy {
   readonly name: string;

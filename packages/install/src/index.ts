@@ -14,5 +14,6 @@ export {
   removable,
   SERVICE_ACCOUNT,
 } from './install.ts';
-export { type Feature, type Grant, grantsFor, LEASE, RIGHTS } from './rules.ts';
+export type { Feature } from './row.ts';
+export { type Grant, grantsFor, LEASE, RIGHTS } from './rules.ts';
 export { installationYaml, removableYaml } from './yaml.ts';

@@ -12,7 +12,8 @@ import {
   networkPolicy,
 } from './deployment.ts';
 import { InstallError } from './error.ts';
-import { type Feature, type Grant, grantsFor } from './rules.ts';
+import type { Feature } from './row.ts';
+import { type Grant, grantsFor } from './rules.ts';
 
 export const DEFAULT_NAMESPACE = 'handover-system';
 export const SERVICE_ACCOUNT = 'handover';

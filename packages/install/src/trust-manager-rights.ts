@@ -1,5 +1,5 @@
 import { TRUST_MANAGER } from '@handover/core';
-import type { Row } from './rules.ts';
+import type { Row } from './row.ts';
 
 /** With `--compat trust-manager`. Reading and writing ConfigMaps and Secrets is a right of the operator anyway; deleting is not. */
 export const TRUST_MANAGER_RIGHTS: readonly Row[] = [

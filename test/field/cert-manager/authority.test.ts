@@ -12,7 +12,7 @@ import {
   tooQuiet,
 } from '../../../packages/operator/test/rotation/traffic.ts';
 import { nodePart } from '../envoy/pods.ts';
-import { rolledOut } from '../src/go-program.ts';
+import { rolledOut } from '../src/program-pod.ts';
 import { type CertManager, startCertManager } from './cert-manager.ts';
 import { caIssuer, certificate, type IssuerRef, issuer } from './objects.ts';
 import { APPROVE_AUTHORITIES } from './roles.ts';

@@ -3,7 +3,7 @@ import type { RotationStage } from '../../../packages/operator/test/rotation/sta
 import type { CertManager } from '../cert-manager/cert-manager.ts';
 import { caIssuer, certificate, type IssuerRef, issuer } from '../cert-manager/objects.ts';
 import { nodePart } from '../envoy/pods.ts';
-import { rolledOut } from '../src/go-program.ts';
+import { rolledOut } from '../src/program-pod.ts';
 
 export const NAMESPACE = 'mesh';
 export const AUTHORITY = 'mesh';

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { AUTHORITY, STATE_LABEL } from '@handover/core';
 import {
   CreationDates,
   type EvidenceSource,
@@ -25,7 +24,7 @@ import {
   takeLook,
   WatchedClock,
 } from '@handover/engine';
-import { Informer, type Secret, secrets } from '@handover/kube';
+import type { Informer, Secret } from '@handover/kube';
 import { after, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { askingSource } from '../objects/asking-source.ts';
@@ -44,6 +43,7 @@ import { Nudges } from '../workloads/nudge.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
 import { CACHE_LAG, TRUST_BUNDLE_LAG } from './cache-lag.ts';
 import { evidenceWith } from './evidence.ts';
+import { followStates } from './followed-states.ts';
 import { freshSource } from './fresh-source.ts';
 import type { KubeHomeOptions } from './options.ts';
 import { profilesOf } from './profiles.ts';
@@ -238,16 +238,7 @@ export class KubeHome implements Home {
     this.#mirror.start(signal);
     this.#passwords.start(signal);
     if (scope.wide.length === 0) return;
-    const states = new Informer<Secret>(connection.kube, secrets, {
-      namespace: scope.namespace,
-      labelSelector: `${STATE_LABEL}=true`,
-    });
-    states.on('changed', ({ after, before }) => {
-      const authority = (after ?? before)?.metadata.annotations?.[AUTHORITY];
-      if (authority !== undefined) on?.state?.(authority);
-    });
-    states.start(signal);
-    this.#states = states;
+    this.#states = followStates(connection.kube, scope.namespace, signal, on?.state ?? (() => {}));
   }
 
   #serverTime(): Instant {
