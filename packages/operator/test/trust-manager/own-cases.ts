@@ -43,7 +43,10 @@ export const OWN_CASES: readonly OwnCase[] = [
     run: async (scene, world) => {
       const [, , , four, five] = world.cas;
       const labels = { from: scene.name };
-      await put(world, 'shop', freshName('tenant'), { 'ca.crt': five }, labels);
+      const tenants = freshName('tenant');
+      await put(world, 'shop', tenants, { 'ca.crt': five }, labels);
+      // The same name, but nobody labelled it here.
+      await scene.putConfigMap(tenants, { 'ca.crt': five });
       await scene.putConfigMap(freshName('source'), { 'ca.crt': four }, labels);
       await scene.addSource({ configMap: { selector: { matchLabels: labels }, key: 'ca.crt' } });
       await scene.synced(joined(...scene.base, four));
@@ -214,6 +217,22 @@ export const OWN_CASES: readonly OwnCase[] = [
         target.metadata = { ...target.metadata, labels: { ...target.metadata.labels, team: 'b' } };
       });
       await until('the label is back', async () => (await scene.target())?.metadata.labels?.team === 'a');
+    },
+  },
+  {
+    name: 'a target that is changed again and again is left, and named',
+    run: async (scene) => {
+      const restored = async (): Promise<boolean> =>
+        (await scene.target())?.data?.[TARGET_KEY] === joined(...scene.base);
+      const isNamed = async (): Promise<boolean> =>
+        (await scene.condition())?.message.includes('changed again and again') === true;
+      for (let edits = 0; edits < 20 && !(await isNamed()); edits++) {
+        await scene.edit('kube-system', (target) => {
+          target.data = { [TARGET_KEY]: `edit ${edits}` };
+        });
+        await until('restored, or named', async () => (await restored()) || (await isNamed()));
+      }
+      await failsWith(scene, 'SyncConfigMapTargetFailed', `kube-system/${scene.name}`, 'again and again');
     },
   },
   {

@@ -5,6 +5,7 @@ import { after, HandoverError, type Instant } from '@handover/material';
 import { isCode, OperatorError } from '../../error.ts';
 import { type BundleSeen, bundles, type Outcome, statusFor } from './bundle.ts';
 import type { FollowedBundles } from './followed-bundles.ts';
+import { Restores } from './restores.ts';
 import { sourcesOf } from './source-reader.ts';
 import { type Built, build, type SourceKind } from './sources.ts';
 import {
@@ -43,6 +44,7 @@ export class BundleKeeper {
   readonly #options: KeeperOptions;
   readonly #queue: WorkQueue;
   readonly #made = new Map<string, Made>();
+  readonly #restores = new Restores();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
@@ -225,7 +227,13 @@ export class BundleKeeper {
     content: TargetContent,
     seen: TargetSeen | undefined,
   ): Promise<void> {
-    const { kube } = this.#options;
+    const { kube, now } = this.#options;
+    const isRestore = seen?.annotations[TRUST_MANAGER.hash] === content.hash;
+    if (isRestore && !this.#restores.may(textOf(place), now()))
+      throw new OperatorError(
+        'OBJECT_OBSTACLE',
+        'it is changed again and again; see metadata.managedFields for who does it, and stop one of the two',
+      );
     const large = tooLarge(content);
     if (large !== undefined) throw new OperatorError('OBJECT_OBSTACLE', large);
     // One without the label is not watched.
