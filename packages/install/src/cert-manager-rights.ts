@@ -1,6 +1,6 @@
 import { CERT_MANAGER, ISSUER } from '@handover/core';
 import { type AdmissionRule, celOneOf, kept } from './admission-rules.ts';
-import type { Row } from './rules.ts';
+import type { Row } from './right.ts';
 
 const LOOK = ['get', 'list', 'watch'] as const;
 const { group } = CERT_MANAGER;

@@ -1,5 +1,5 @@
 import { ALL_SIGNERS } from '@handover/core';
-import type { Row } from './rules.ts';
+import type { Row } from './right.ts';
 
 const rowFor = { feature: 'pod-certificates' } as const;
 

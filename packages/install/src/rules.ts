@@ -2,27 +2,9 @@ import { injectableIn } from '@handover/core';
 import { CERT_MANAGER_RIGHTS } from './cert-manager-rights.ts';
 import { GROUP, KIND_TABLE } from './crds.ts';
 import { POD_RIGHTS } from './pod-rights.ts';
+import type { Feature, Reach, Row } from './right.ts';
 
-/** Parts that only some installations want, each with rights of its own. */
-export type Feature = 'service-ca' | 'openshift' | 'metrics-auth' | 'pod-certificates';
-
-/**
- * Where a right is needed. `watched`: in every namespace the operator looks at, which is all of them unless it is told
- * otherwise. `cluster`: about objects without a namespace. `own`: in the namespace it runs in.
- */
-type Reach = 'watched' | 'cluster' | 'own';
-
-export interface Row {
-  readonly reach: Reach;
-  readonly group: string;
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-  readonly names?: readonly string[];
-  readonly feature?: Feature;
-  readonly why: string;
-  /** What a user loses where this right is not given; for `cluster` only. */
-  readonly without?: string;
-}
+export type { Feature, Row } from './right.ts';
 
 const LOOK = ['get', 'list', 'watch'] as const;
 const ours = (scope: 'Namespaced' | 'Cluster', suffix = ''): readonly string[] =>

@@ -50,6 +50,8 @@ export interface LentOptions {
   readonly cluster: CertManagerCluster;
   readonly signal: AbortSignal;
   readonly now: () => Instant;
+  /** Tells the pods that mount a Secret: without that a kubelet takes a minute or more. */
+  readonly nudge: (id: ObjectId, fingerprint: string) => void;
 }
 
 /** Secrets of cert-manager that hold leaves of an authority: read, never written. */
@@ -59,6 +61,9 @@ export class LentCertificates implements Reissues {
   /** When a Certificate was asked for a new leaf, by the id of its Secret. */
   readonly #asked = new Map<ObjectId, { readonly at: Instant; readonly name: string }>();
 
+  /** What the owner of a Certificate says about the readers of its Secret. */
+  readonly #words = new Map<ObjectId, Readonly<Record<string, string>>>();
+
   constructor(options: LentOptions) {
     this.#options = options;
   }
@@ -66,6 +71,11 @@ export class LentCertificates implements Reissues {
   reader(fresh: boolean): LentReader {
     return { of: (responsibilities, record, now) => this.#of(responsibilities, record, now, fresh) };
   }
+
+  /** Leaves that pods were told of. */
+  readonly #told = new Map<ObjectId, string>();
+
+  readonly wordsOn = (id: ObjectId): Readonly<Record<string, string>> => this.#words.get(id) ?? {};
 
   async #of(
     responsibilities: Responsibilities,
@@ -85,9 +95,18 @@ export class LentCertificates implements Reissues {
     const seen = new Map<ObjectId, ObjectSeen>();
     for (const found of await this.#found(view, responsibilities)) {
       const object = this.#seen(found, view, responsibilities, cas, now);
-      if (object !== undefined && !responsibilities.leaves.has(found.id)) seen.set(found.id, object);
+      if (object === undefined || responsibilities.leaves.has(found.id)) continue;
+      seen.set(found.id, object);
+      // Only a leader looks past the caches.
+      if (fresh) this.#tell(found.id, object.leaf?.fingerprint ?? '');
     }
     return [...seen.values()];
+  }
+
+  #tell(id: ObjectId, fingerprint: string): void {
+    if (this.#told.get(id) === fingerprint) return;
+    this.#told.set(id, fingerprint);
+    this.#options.nudge(id, fingerprint);
   }
 
   #forget({ certificates: all, secrets }: CertManagerView): void {
@@ -96,7 +115,8 @@ export class LentCertificates implements Reissues {
       ...all.map(({ metadata, spec }) => secretId(metadata.namespace ?? '', spec?.secretName ?? '')),
     ]);
     this.#sights.keep(there);
-    for (const id of this.#asked.keys()) if (!there.has(id)) this.#asked.delete(id);
+    for (const known of [this.#asked, this.#words, this.#told])
+      for (const id of known.keys()) if (!there.has(id)) known.delete(id);
   }
 
   /** Secrets of its Certificates; and in its own namespace all that hold a leaf of it, whatever asks for them now. */
@@ -132,7 +152,8 @@ export class LentCertificates implements Reissues {
     const [leaf, ...behind] = readableCertificates(pem);
     // A name proves nothing: the signature does.
     const issuer = leaf && cas.find((ca) => leaf.openssl.isSignedBy(ca.openssl));
-    if (leaf === undefined || issuer === undefined) return undefined;
+    // A CA in a Secret, such as one that was adopted, is presented by no program.
+    if (leaf === undefined || issuer === undefined || leaf.isCa) return undefined;
     const { authority } = responsibilities;
     const isElsewhere = namespace !== authority.metadata.namespace;
     const most: Duration | undefined = isElsewhere
@@ -170,7 +191,8 @@ export class LentCertificates implements Reissues {
         asked: 'never',
         remark: 'no Certificate asks for it any more: delete the Secret once no program uses it',
       };
-    const { namespace = '', name = '' } = certificate.metadata;
+    const { namespace = '', name = '', annotations = {} } = certificate.metadata;
+    this.#words.set(id, annotations);
     const { issuerRef } = certificate.spec ?? {};
     if (issuerOf(issuerRef, namespace) !== responsibilities.id)
       return {

@@ -125,6 +125,11 @@ export class CertManagerCluster {
     return [...this.#requests, ...this.#certificates, ...this.#secrets];
   }
 
+  /** Requests that are known by now; others come as changes. */
+  get requests(): readonly CertificateRequest[] {
+    return this.#requests.flatMap((one) => one.list());
+  }
+
   /** As the watches have it; undefined: nothing is known, because the API is not served, not readable, or not read yet. */
   cached(): CertManagerView | undefined {
     const all = this.#informers;

@@ -24,7 +24,8 @@ import {
 
 /** Leaves of other namespaces delay a rotation until they end, so that they do not live for years. */
 const OTHERS_MOST: Duration = duration(90 * day);
-const PENDING_MS = 30 * second;
+/** A request that cannot be signed yet is looked at after a quarter of its age, within these bounds. */
+const PENDING = { least: second, most: 30 * second } as const;
 const MOST_MESSAGE = 1_000;
 
 export const mostFor = (maxLifetime: Duration | undefined, own: boolean): Duration | undefined =>
@@ -75,7 +76,10 @@ export class RequestSigner {
         ? { reason: 'Denied', message: 'The CertificateRequest was denied by an approver' }
         : await this.#sign(request, authority, catalogue);
     await this.#write(request, outcome);
-    const again = outcome.reason === 'Pending' ? after(home.clock.now(), PENDING_MS) : undefined;
+    const now = home.clock.now();
+    const age = now - (Date.parse(request.metadata.creationTimestamp ?? '') || 0);
+    const wait = Math.min(Math.max(age / 4, PENDING.least), PENDING.most);
+    const again = outcome.reason === 'Pending' ? after(now, wait) : undefined;
     return { again, acted: outcome.reason !== 'Pending' };
   }
 

@@ -30,7 +30,7 @@ export interface EvidenceTools {
 
 /** API fields, consumers that an Authority declares, and those whose pods read something of it. `fresh`: pods past the cache. */
 export const evidenceWith = ({
-  options: { connection, scope, resources, consumers, meters },
+  options: { connection, scope, resources, consumers, meters, lent },
   making,
   creationDates,
   rollouts,
@@ -46,9 +46,9 @@ export const evidenceWith = ({
   const showing = new PodEvidence({ ...tools, addresses });
   const declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
   const fields: EvidenceSource = {
-    consumers: async (responsibilities) => [
+    consumers: async (responsibilities, _record, _now, issued) => [
       ...fieldConsumers(responsibilities),
-      ...wordOfOwners(responsibilities),
+      ...wordOfOwners(responsibilities, new Map(issued.map((id) => [id, lent?.wordsOn(id) ?? {}]))),
     ],
   };
   const reloader =

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { AUTHORITY, STATE_LABEL } from '@handover/core';
 import {
   CreationDates,
   type EvidenceSource,
@@ -25,7 +24,7 @@ import {
   takeLook,
   WatchedClock,
 } from '@handover/engine';
-import { Informer, type Secret, secrets } from '@handover/kube';
+import type { Informer, Secret } from '@handover/kube';
 import { after, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { askingSource } from '../objects/asking-source.ts';
@@ -49,6 +48,7 @@ import type { KubeHomeOptions } from './options.ts';
 import { profilesOf } from './profiles.ts';
 import { KubeRequests } from './requests.ts';
 import { Resolver } from './resolver.ts';
+import { followStates } from './states.ts';
 
 /** An API server tells its time in whole seconds; with several of them, answers may come from any. */
 const CLOCK_TOLERANCE_MS = 5_000;
@@ -237,16 +237,9 @@ export class KubeHome implements Home {
     this.#mirror.start(signal);
     this.#passwords.start(signal);
     if (scope.wide.length === 0) return;
-    const states = new Informer<Secret>(connection.kube, secrets, {
-      namespace: scope.namespace,
-      labelSelector: `${STATE_LABEL}=true`,
-    });
-    states.on('changed', ({ after, before }) => {
-      const authority = (after ?? before)?.metadata.annotations?.[AUTHORITY];
-      if (authority !== undefined) on?.state?.(authority);
-    });
-    states.start(signal);
-    this.#states = states;
+    this.#states = followStates(connection.kube, scope.namespace, signal, (authority) =>
+      on?.state?.(authority),
+    );
   }
 
   #serverTime(): Instant {
@@ -292,8 +285,11 @@ export class KubeHome implements Home {
 
   /** Tells the pods that read these, as after a write; a pod that was told of the same content before hears nothing new. */
   nudge(stored: ReadonlyMap<ObjectId, StoredObject>): void {
-    for (const [id, { record }] of stored)
-      if (record !== undefined) this.#nudges?.written(placeOf(id), record.digest);
+    for (const [id, { record }] of stored) if (record !== undefined) this.nudgeOf(id, record.digest);
+  }
+
+  nudgeOf(id: ObjectId, digest: string): void {
+    this.#nudges?.written(placeOf(id), digest);
   }
 
   /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */

@@ -95,6 +95,8 @@ export interface HomeEvents {
 export interface LentLeaves extends Reissues {
   /** `fresh`: past the caches. */
   reader(fresh: boolean): LentReader;
+  /** Annotations of what asks for such a leaf. */
+  readonly wordsOn: (id: ObjectId) => Readonly<Record<string, string>>;
 }
 
 export interface KubeHomeOptions {

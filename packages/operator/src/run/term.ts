@@ -112,7 +112,7 @@ export class Term {
     else signal.addEventListener('abort', end, { once: true });
     this.controller.add([RESOURCES]);
     const { certManager, changes } = this.#options;
-    for (const request of certManager?.cached()?.requests ?? []) changes.requestChanged(request);
+    for (const request of certManager?.requests ?? []) changes.requestChanged(request);
     await this.controller.run(signal).finally(() => this.reports.stop());
   }
 

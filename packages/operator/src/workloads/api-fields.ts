@@ -3,6 +3,7 @@ import {
   type ConsumerFound,
   type EvidenceSource,
   liesElsewhere,
+  type ObjectId,
   type Responsibilities,
 } from '@handover/engine';
 import { isField, placeOf } from '../objects/place.ts';
@@ -32,12 +33,18 @@ export const fieldConsumers = (responsibilities: Responsibilities): readonly Con
 
 /**
  * Readers that no pod shows: an ingress controller that takes the Secret from the API, a program outside the cluster. The owner
- * says on the Leaf how they pick changes up, or that there are none.
+ * says on the Leaf, or on the Certificate of another program (`more`), how they pick changes up, or that there are none.
  */
-export const wordOfOwners = (responsibilities: Responsibilities): readonly ConsumerFound[] =>
-  [...responsibilities.leaves].flatMap(([id, { metadata }]) => {
-    const hot = metadata.annotations[RELOAD] === 'hot';
-    if (!hot && metadata.annotations[USED_BY] !== 'nobody') return [];
+export const wordOfOwners = (
+  responsibilities: Responsibilities,
+  more: ReadonlyMap<ObjectId, Readonly<Record<string, string>>> = new Map(),
+): readonly ConsumerFound[] =>
+  [
+    ...[...responsibilities.leaves].map(([id, { metadata }]) => [id, metadata.annotations] as const),
+    ...more,
+  ].flatMap(([id, annotations]) => {
+    const hot = annotations[RELOAD] === 'hot';
+    if (!hot && annotations[USED_BY] !== 'nobody') return [];
     return [
       {
         id: `readers of ${id}`,
