@@ -62,7 +62,7 @@ export const ownLeafWait = (
   const [what, how] = isLeafOf(seen, generation)
     ? [
         'to load its new certificate',
-        'a status document or a probe shows that it did, handover.dev/reload: hot says so',
+        'a status document or a probe shows that it did, its annotation about reloads says so',
       ]
     : [
         `to get a certificate of CA generation ${generation.number}`,

@@ -50,6 +50,8 @@ export interface LentOptions {
   readonly cluster: CertManagerCluster;
   readonly signal: AbortSignal;
   readonly now: () => Instant;
+  /** Tells the pods that mount a Secret: without that a kubelet takes a minute or more. */
+  readonly nudge: (id: ObjectId, fingerprint: string) => void;
 }
 
 /** Secrets of cert-manager that hold leaves of an authority: read, never written. */
@@ -69,6 +71,9 @@ export class LentCertificates implements Reissues {
   reader(fresh: boolean): LentReader {
     return { of: (responsibilities, record, now) => this.#of(responsibilities, record, now, fresh) };
   }
+
+  /** Leaves that pods were told of. */
+  readonly #told = new Map<ObjectId, string>();
 
   readonly wordsOn = (id: ObjectId): Readonly<Record<string, string>> => this.#words.get(id) ?? {};
 
@@ -90,9 +95,18 @@ export class LentCertificates implements Reissues {
     const seen = new Map<ObjectId, ObjectSeen>();
     for (const found of await this.#found(view, responsibilities)) {
       const object = this.#seen(found, view, responsibilities, cas, now);
-      if (object !== undefined && !responsibilities.leaves.has(found.id)) seen.set(found.id, object);
+      if (object === undefined || responsibilities.leaves.has(found.id)) continue;
+      seen.set(found.id, object);
+      // Only a leader looks past the caches.
+      if (fresh) this.#tell(found.id, object.leaf?.fingerprint ?? '');
     }
     return [...seen.values()];
+  }
+
+  #tell(id: ObjectId, fingerprint: string): void {
+    if (this.#told.get(id) === fingerprint) return;
+    this.#told.set(id, fingerprint);
+    this.#options.nudge(id, fingerprint);
   }
 
   #forget({ certificates: all, secrets }: CertManagerView): void {
@@ -101,7 +115,7 @@ export class LentCertificates implements Reissues {
       ...all.map(({ metadata, spec }) => secretId(metadata.namespace ?? '', spec?.secretName ?? '')),
     ]);
     this.#sights.keep(there);
-    for (const known of [this.#asked, this.#words])
+    for (const known of [this.#asked, this.#words, this.#told])
       for (const id of known.keys()) if (!there.has(id)) known.delete(id);
   }
 

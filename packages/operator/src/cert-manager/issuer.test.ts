@@ -1,5 +1,5 @@
-import { X509Certificate } from 'node:crypto';
-import { CERT_MANAGER, ISSUER } from '@handover/core';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { CERT_MANAGER, ISSUER, issueCa, issueLeaf, localSigner } from '@handover/core';
 import type { ControllerEvent, IssuedEntry } from '@handover/engine';
 import { crds } from '@handover/install';
 import {
@@ -11,9 +11,10 @@ import {
   pods,
   secrets,
 } from '@handover/kube';
+import { day, hour, instant, parseCertificate } from '@handover/material';
 import { FakeApiServer } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type CsrAsked, csrOf } from '../../test/cert-manager/csr.ts';
+import { type CsrAsked, csrOf, newKeys } from '../../test/cert-manager/csr.ts';
 import { installCertManagerCrds, PlayedCertManager } from '../../test/cert-manager/played.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { Operator } from '../run/operator.ts';
@@ -74,12 +75,32 @@ const authority = (spec: object = {}): Promise<KubeObject> =>
     spec,
   } as KubeObject);
 
-const certificate = (namespace: string, name: string, issuer = 'mesh'): Promise<KubeObject> =>
+const secret = (
+  name: string,
+  files: Readonly<Record<string, string>>,
+  labels: Readonly<Record<string, string>> = {},
+): Promise<KubeObject> =>
+  kube.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'kubernetes.io/tls',
+    metadata: { namespace: 'prod', name, labels },
+    data: Object.fromEntries(
+      Object.entries(files).map(([file, text]) => [file, Buffer.from(text).toString('base64')]),
+    ),
+  });
+
+const certificate = (
+  namespace: string,
+  name: string,
+  issuer = 'mesh',
+  kind: { readonly group: string; readonly kind: string } = ISSUER,
+): Promise<KubeObject> =>
   kube.create(certificates, {
     apiVersion: CERT_MANAGER.apiVersion,
     kind: 'Certificate',
     metadata: { namespace, name },
-    spec: { secretName: name, issuerRef: { ...ISSUER, name: issuer } },
+    spec: { secretName: name, issuerRef: { ...kind, name: issuer } },
   });
 
 const request = async (
@@ -236,6 +257,63 @@ test('a rotation asks cert-manager for a new certificate, waits for the Secret, 
   expect(cas).toHaveLength(2);
   expect(leaf?.verify(cas[0]?.publicKey ?? expect.fail('no CA'))).toBe(true);
   expect(cross?.subject).toBe(cas[0]?.subject);
+  // Without this its kubelet would hand the new leaf out a minute later.
+  const pod = await kube.get(pods, { namespace: 'prod', name: 'web' });
+  expect(pod?.metadata.annotations?.['handover.dev/nudge']).toBeDefined();
+});
+
+test('a Certificate whose Secret no pod mounts rests on the word of its owner', async () => {
+  await installCertManagerCrds(kube);
+  await authority({ rotation: { reloadWithin: '1s' } });
+  operate();
+  play();
+  await certificate('prod', 'web');
+  await until(() => kube.get(secrets, { namespace: 'prod', name: 'web' }), 'the Secret of the Certificate');
+  await rotate('one');
+  await waitFor(/no pod mounts this Secret.*annotate its Certificate/);
+  const said = { metadata: { annotations: { 'handover.dev/reload': 'hot' } } };
+  await kube.patch(certificates, { namespace: 'prod', name: 'web' }, { merge: said });
+  await generation(2);
+});
+
+test('a Certificate of an adopted CA Issuer holds the rotation up until its issuerRef names the Authority', async () => {
+  await installCertManagerCrds(kube);
+  const { privateKey } = newKeys();
+  const signer = localSigner(privateKey);
+  const dates = { notBefore: instant(Date.now() - hour), notAfter: instant(Date.now() + 30 * day) };
+  const serial = new Uint8Array(randomBytes(12));
+  const ca = parseCertificate(await issueCa({ name: 'shop', generation: 1, signer, serial, ...dates }));
+  const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  await secret('shop-ca', { 'tls.crt': ca.pem, 'tls.key': key });
+  const leafKeys = newKeys();
+  const leaf = parseCertificate(
+    await issueLeaf({
+      issuer: ca,
+      signer,
+      publicKey: leafKeys.publicKey,
+      serial: new Uint8Array(randomBytes(12)),
+      subject: { commonName: 'web' },
+      dnsNames: ['web.prod.svc'],
+      ipAddresses: [],
+      uris: [],
+      usages: ['server'],
+      ...dates,
+    }),
+  );
+  await secret('web', { 'tls.crt': leaf.pem, 'ca.crt': ca.pem }, { [CERT_MANAGER.secretLabel]: 'true' });
+  await certificate('prod', 'web', 'shop', { group: 'cert-manager.io', kind: 'Issuer' });
+  await podOf('web');
+  await authority({ adopt: { secret: 'shop-ca' }, rotation: { reloadWithin: '1s' } });
+  operate();
+  play();
+  await generation(1);
+  await rotate('one');
+  await waitFor(/Certificate web names Issuer shop: change its issuerRef to Authority prod\/mesh/);
+  const untouched = await kube.get(secrets, { namespace: 'prod', name: 'web' });
+  expect(untouched?.data?.['tls.crt']).toBe(Buffer.from(leaf.pem).toString('base64'));
+  const changed = { spec: { issuerRef: { ...ISSUER, name: 'mesh' } } };
+  await kube.patch(certificates, { namespace: 'prod', name: 'web' }, { merge: changed });
+  await generation(2);
 });
 
 test('a Certificate that fails holds the rotation up, and its reason is in the status of the Authority', async () => {

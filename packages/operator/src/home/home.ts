@@ -284,8 +284,11 @@ export class KubeHome implements Home {
 
   /** Tells the pods that read these, as after a write; a pod that was told of the same content before hears nothing new. */
   nudge(stored: ReadonlyMap<ObjectId, StoredObject>): void {
-    for (const [id, { record }] of stored)
-      if (record !== undefined) this.#nudges?.written(placeOf(id), record.digest);
+    for (const [id, { record }] of stored) if (record !== undefined) this.nudgeOf(id, record.digest);
+  }
+
+  nudgeOf(id: ObjectId, digest: string): void {
+    this.#nudges?.written(placeOf(id), digest);
   }
 
   /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */

@@ -146,6 +146,7 @@ export function openKubeHome({
             cluster: certManager,
             signal: writeSignal,
             now: () => home.clock.now(),
+            nudge: (id, fingerprint) => home.nudgeOf(id, fingerprint),
           }),
     on: {
       change: changes.objectChanged,
