@@ -48,7 +48,7 @@ export default defineConfig({
         [
           'test/cluster/control-plane.test.ts',
           'packages/kube/test/cluster/contract.test.ts',
-          'packages/operator/test/cluster/{authority,chart,crds,install,trust-bundle-api,workloads}.test.ts',
+          'packages/operator/test/cluster/{authority,crds,install,trust-bundle-api,workloads}.test.ts',
         ],
         { maxWorkers: 2, env: { HANDOVER_KUBERNETES: 'oldest' } },
       ),

@@ -1,4 +1,4 @@
-import { day, type Instant, instant } from '@handover/material';
+import { day, hour, type Instant, instant } from '@handover/material';
 import type { AuthorityState, Generation } from './authority.ts';
 
 const later = (a: Instant | undefined, b: Instant): Instant => (a === undefined || b > a ? b : a);
@@ -8,7 +8,8 @@ const ends = (generation: Generation): readonly unknown[] => DATES.map((date) =>
 
 /**
  * The state to write before the current CA signs a leaf for another program; undefined: the state covers it already. The revision stays:
- * nothing is derived from these dates. They are rounded up to whole days, so that many leaves need few writes.
+ * nothing is derived from these dates. They are rounded up, so that many leaves need few writes: to whole hours for pods,
+ * whose leaves live for hours, else to whole days.
  */
 export const lending = (
   state: AuthorityState,
@@ -18,7 +19,8 @@ export const lending = (
 ): AuthorityState | undefined => {
   const generations = state.generations.map((one): Generation => {
     if (one.role !== 'current') return one;
-    const end = instant(Math.min(Math.ceil(notAfter / day) * day, one.anchors[0].notAfter));
+    const step = forPod ? hour : day;
+    const end = instant(Math.min(Math.ceil(notAfter / step) * step, one.anchors[0].notAfter));
     if (forPod) return { ...one, podsUntil: later(one.podsUntil, end) };
     const lent = { ...one, lentUntil: later(one.lentUntil, end) };
     return isUnseen ? { ...lent, unseenUntil: later(one.unseenUntil, end) } : lent;
