@@ -31,8 +31,8 @@ const lentBefore = (
       number !== issuer.number &&
       !((writtenBy?.since ?? Number.NEGATIVE_INFINITY) > since),
   );
-  const ends = signed.map(({ anchors, lentUntil }) =>
-    Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter),
+  const ends = signed.map(({ anchors: [{ notAfter }], lentUntil, adopted }) =>
+    lentUntil === undefined || adopted === true ? notAfter : Math.min(lentUntil, notAfter),
   );
   return ends.length === 0 ? undefined : instant(Math.max(...ends));
 };

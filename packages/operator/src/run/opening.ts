@@ -137,6 +137,6 @@ export function openKubeHome({
   });
   const compatKnown = compat?.start(signal);
   home.start(signal);
-  certManager?.start(signal);
+  void certManager?.start(signal);
   return { home, compat, certManager, ready: Promise.resolve(compatKnown).then(() => home.ready()) };
 }
