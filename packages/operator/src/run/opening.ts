@@ -157,7 +157,7 @@ export function openKubeHome({
   home.start(signal);
   podRequests?.start(signal);
   changes.onPodsWanted = () => podRequests?.want();
-  certManager?.start(signal);
+  void certManager?.start(signal);
   const ready = Promise.resolve(compatKnown).then(() => home.ready());
   return { home, compat, certManager, podRequests, ready };
 }
