@@ -139,6 +139,7 @@ export { authorityIn, policyFor, type Responsibilities, specOf } from './look/re
 export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
+export { unknownLent } from './look/unknown-lent.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { adoptionFrom } from './observe/adoption.ts';
 export { type Observation, observe, observeAnew } from './observe/observe.ts';

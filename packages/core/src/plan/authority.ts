@@ -20,6 +20,8 @@ export interface Generation {
   readonly hasKey: boolean;
   /** When it took this role, by the home's clock. */
   readonly since: Instant;
+  /** Another program signed with it before: when its leaves end is not known. */
+  readonly adopted?: true;
   /**
    * Latest end of all leaves that it signed for other programs. Raised before a signature is handed out. Undefined: not known, so that such
    * leaves may live as long as the CA.

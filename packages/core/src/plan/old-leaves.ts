@@ -20,9 +20,11 @@ export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation)
 };
 
 /** Until when leaves live that a generation signed for pods, or for other programs; undefined: there are none. */
-const endOf = ({ anchors, lentUntil, podsUntil }: Generation, forPods: boolean): number | undefined => {
-  if (forPods) return podsUntil === undefined ? undefined : Math.min(podsUntil, anchors[0].notAfter);
-  return Math.min(lentUntil ?? Number.POSITIVE_INFINITY, anchors[0].notAfter);
+const endOf = (generation: Generation, forPods: boolean): number | undefined => {
+  const { anchors, lentUntil, podsUntil, adopted } = generation;
+  const [{ notAfter }] = anchors;
+  if (forPods) return podsUntil === undefined ? undefined : Math.min(podsUntil, notAfter);
+  return lentUntil === undefined || adopted === true ? notAfter : Math.min(lentUntil, notAfter);
 };
 
 /** Of an object that another program writes, no record says which leaves it held: those of every CA that signed while it was there. */

@@ -101,7 +101,7 @@ export const applyTransition = (
                 anchors: adopts,
                 hasKey: adoptsKey,
                 since: made.at,
-                lentUntil: adopts[0].notAfter,
+                ...(adoptsKey ? { adopted: true as const } : {}),
               },
             ];
       const kept = before.filter((one) => one.number !== transition.replaces);

@@ -10,6 +10,7 @@ import { authorityIn, policyFor, type Responsibilities } from '../look/responsib
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
+import { unknownLent } from '../look/unknown-lent.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { adoptionOf, anchorsOf, awaitingOverwrite, orphanedBy } from './adoption.ts';
 import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
@@ -158,7 +159,10 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const orphans = [...claimed].filter((object) => stored.has(object));
   const hooked = hooksSeen(look, id);
   const responsibilities = afterTelling(keepingUnknown(wanted, stored), hooked);
-  const lent = before === undefined ? [] : ((await look.lent?.of(responsibilities, before, now)) ?? []);
+  const lent =
+    before === undefined
+      ? []
+      : ((await look.lent?.of(responsibilities, before, now)) ?? unknownLent(before, responsibilities));
   const issued = [...orphans, ...lent.map((object) => object.id)];
   const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);

@@ -80,7 +80,14 @@ export const remarksOn = (
       `Leaf ${idOf(leaf)}: spec.authority ${authority} is invalid, so that no certificate is issued; correct that Authority`,
     ];
   }),
-  ...[...catalogue.authorities.values()].flatMap((authority) => ofConsumers(catalogue, authority)),
+  ...[...catalogue.authorities.values()].flatMap((authority) => [
+    ...ofConsumers(catalogue, authority),
+    ...(hasApi || authority.spec.podCertificates === undefined
+      ? []
+      : [
+          `Authority ${idOf(authority)}: spec.podCertificates has no effect: a directory has no pods; remove it`,
+        ]),
+  ]),
   ...catalogue.trustBundles.flatMap((bundle) => [
     ...ofSources(catalogue, bundle),
     ...ofTargets(catalogue, bundle, hasApi),

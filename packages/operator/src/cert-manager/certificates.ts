@@ -7,6 +7,7 @@ import {
   type Reissues,
   type Responsibilities,
   readableCertificates,
+  unknownLent,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { type Certificate, type Duration, type Instant, instant, minute, second } from '@handover/material';
@@ -25,7 +26,6 @@ import {
 import { onItsWay, shortly, slowness, timeOf } from './progress.ts';
 import { mostFor } from './requests.ts';
 import { Sights } from './sights.ts';
-import { unknownLent } from './unknown.ts';
 
 /** A request for a new leaf that the cache does not show yet is not made again. */
 const ASKED_MS = 30 * second;
@@ -52,12 +52,14 @@ export interface LentOptions {
   readonly now: () => Instant;
   /** Tells the pods that mount a Secret: without that a kubelet takes a minute or more. */
   readonly nudge: (id: ObjectId, fingerprint: string) => void;
+  /** Since when Secrets count as being as they are at the first look, where no step rests on it. Default: since that look. */
+  readonly begun?: Instant | undefined;
 }
 
 /** Secrets of cert-manager that hold leaves of an authority: read, never written. */
 export class LentCertificates implements Reissues {
   readonly #options: LentOptions;
-  readonly #sights = new Sights();
+  readonly #sights: Sights;
   /** When a Certificate was asked for a new leaf, by the id of its Secret. */
   readonly #asked = new Map<ObjectId, { readonly at: Instant; readonly name: string }>();
 
@@ -66,6 +68,7 @@ export class LentCertificates implements Reissues {
 
   constructor(options: LentOptions) {
     this.#options = options;
+    this.#sights = new Sights(options.begun);
   }
 
   reader(fresh: boolean): LentReader {

@@ -70,25 +70,36 @@ export class CertManagerCluster {
   #secrets: readonly Informer<Secret, LentSecret>[] = [];
   /** Troubles that were told: a right that is missing is told once, not at every try. */
   readonly #told = new Set<string>();
+  #settled: () => void = () => {};
 
   constructor(options: ClusterOptions) {
     this.#options = options;
     this.#scopes = options.namespaces?.map((namespace) => ({ namespace })) ?? [{}];
   }
 
-  start(signal: AbortSignal): void {
-    void this.#begin(signal);
+  /** Resolves once its objects are known, or it is known that they cannot be. */
+  start(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#settled = resolve;
+      void this.#begin(signal);
+    });
   }
 
   async #begin(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && !(await this.#isServed(signal))) await pause(ASK_MS, signal);
-    if (signal.aborted) return;
+    while (!signal.aborted && !(await this.#isServed(signal))) {
+      this.#settled();
+      await pause(ASK_MS, signal);
+    }
+    if (signal.aborted) return this.#settled();
     const { onRequest, onLent } = this.#options;
     this.#requests = this.#follow(certificateRequests, signal, {}, ({ after }) => after && onRequest(after));
     this.#certificates = this.#follow(certificates, signal, {}, ({ key }) => onLent(namespaceOf(key)));
     this.#secrets = this.#follow(secrets, signal, { labelSelector: LABEL, project: lentSecret }, ({ key }) =>
       onLent(namespaceOf(key)),
     );
+    const all = [...this.#requests, ...this.#certificates, ...this.#secrets];
+    await Promise.allSettled(all.map(({ ready }) => ready));
+    this.#settled();
   }
 
   async #isServed(signal: AbortSignal): Promise<boolean> {
@@ -115,6 +126,7 @@ export class CertManagerCluster {
   }
 
   #trouble(what: string, error: Error): void {
+    this.#settled();
     const key = `${what} ${error.message}`;
     if (this.#told.has(key)) return;
     this.#told.add(key);

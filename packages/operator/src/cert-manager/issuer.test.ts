@@ -223,17 +223,20 @@ test('a request to an Authority that does not exist yet stays pending, and is si
   await readyOf('early', 'Issued');
 });
 
-const podOf = (secret: string): Promise<KubeObject> =>
-  kube.create(pods, {
+const podOf = async (mounts: string): Promise<void> => {
+  await kube.create(pods, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { namespace: 'prod', name: 'web', annotations: { 'handover.dev/reload': 'hot' } },
     spec: {
       containers: [{ name: 'main', volumeMounts: [{ name: 'tls', mountPath: '/tls' }] }],
-      volumes: [{ name: 'tls', secret: { secretName: secret } }],
+      volumes: [{ name: 'tls', secret: { secretName: mounts } }],
     },
-    status: { phase: 'Running', podIP: '127.0.0.1', conditions: [{ type: 'Ready', status: 'True' }] },
   } as KubeObject);
+  const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+  const which = { namespace: 'prod', name: 'web', subresource: 'status' };
+  await kube.patch(pods, which, { merge: { status } });
+};
 
 test('a rotation asks cert-manager for a new certificate, waits for the Secret, and names what it waits for', async () => {
   await installCertManagerCrds(kube);

@@ -25,18 +25,25 @@ export interface Contents {
  * delays a step and hastens none.
  */
 export class Sights {
+  readonly #begun: Instant | undefined;
   readonly #sights = new Map<ObjectId, Sight>();
   /** When a Secret was first seen with a leaf of an issuer, however often it changed since. */
   readonly #first = new Map<string, Instant>();
+
+  /** `begun`: since when Secrets count as being as they are at the first sight; undefined: since that sight. */
+  constructor(begun?: Instant) {
+    this.#begun = begun;
+  }
 
   /** `elsewhere`: how long a leaf there can be at most; a Secret that changes to and fro hurts its owner. */
   see(
     id: ObjectId,
     { leaf, behind, cas, issuer }: Contents,
-    now: Instant,
+    at: Instant,
     elsewhere: Duration | undefined,
   ): Pick<ObjectSeen, 'anchors' | 'changedAt' | 'leaf'> {
     const before = this.#sights.get(id);
+    const now = before === undefined ? (this.#begun ?? at) : at;
     const held = before?.anchors ?? new Map<string, Instant>();
     const anchors = new Map(cas.map(({ fingerprint }) => [fingerprint, held.get(fingerprint) ?? now]));
     const same = anchors.size === held.size && [...anchors.keys()].every((one) => held.has(one));

@@ -167,7 +167,7 @@ export function openKubeHome({
   home.start(signal);
   podRequests?.start(signal);
   changes.onPodsWanted = () => podRequests?.want();
-  certManager?.start(signal);
+  void certManager?.start(signal);
   const ready = known.then(() => home.ready());
   return { home, compat, podRequests, certManager, ready };
 }

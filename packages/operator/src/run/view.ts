@@ -1,5 +1,8 @@
 import type { Home, TakeLook } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import { instant } from '@handover/material';
+import { LentCertificates } from '../cert-manager/certificates.ts';
+import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
@@ -38,6 +41,13 @@ export async function openView({
       'this cluster does not know Authorities; install them with handover install | kubectl apply -f -',
     );
   }
+  const certManager = new CertManagerCluster({
+    kube,
+    namespaces: undefined,
+    onRequest: () => {},
+    onLent: () => {},
+    onTrouble: () => {},
+  });
   const home: KubeHome = new KubeHome({
     connection: { kube, signal },
     scope: {
@@ -53,9 +63,17 @@ export async function openView({
       takeOver: false,
     },
     consumers: { found: true, evidence: seenEvidence(kube, namespace, signal) },
+    lent: new LentCertificates({
+      kube,
+      cluster: certManager,
+      signal,
+      now: () => home.clock.now(),
+      nudge: () => {},
+      begun: instant(0),
+    }),
     on: { change: () => home.forget() },
   });
   home.start(signal);
-  await home.ready();
+  await Promise.all([home.ready(), certManager.start(signal)]);
   return { home, look: home.cached };
 }

@@ -1,7 +1,7 @@
 import type { ObjectSeen } from '@handover/core';
-import type { AuthorityRecord, Responsibilities } from '@handover/engine';
 import { instant } from '@handover/material';
-import { PROGRAM } from './kinds.ts';
+import type { AuthorityRecord } from './home.ts';
+import type { Responsibilities } from './responsibilities.ts';
 
 /** Leaves were lent, and what holds them cannot be seen: they count as in use until the last has ended. */
 export const unknownLent = (
@@ -14,7 +14,7 @@ export const unknownLent = (
   const { namespace } = authority.metadata;
   return [
     {
-      id: `${namespace}/secrets/of cert-manager`,
+      id: `${namespace}/secrets/of other programs`,
       version: '',
       revision: undefined,
       anchors: [],
@@ -32,10 +32,10 @@ export const unknownLent = (
         othersExpire: undefined,
       },
       writtenBy: {
-        program: PROGRAM,
+        program: 'another program',
         asked: 'never',
         failing:
-          "cert-manager's Certificates cannot be read: install cert-manager, and give the operator its rights with handover install",
+          'the Certificates of cert-manager cannot be read here; is cert-manager installed, and has the operator the rights of handover install?',
       },
     },
   ];
