@@ -3,6 +3,7 @@ import {
   CERT_MANAGER,
   ISSUER,
   issueCa,
+  issueCross,
   issueLeaf,
   localSigner,
   type ObjectSeen,
@@ -158,8 +159,20 @@ test('a leaf elsewhere counts for 90 days from its beginning, however long it li
   expect(seen.writtenBy?.namespace).toBe('team');
 });
 
-test('a CA in a Secret is presented by no program', async () => {
+test('the Secret of the CA itself is presented by no program; a CA under it is, by its leaves', async () => {
   expect(await look({ certificates: [certificate('prod')], secrets: [secret('prod', CA)] })).toEqual([]);
+  const under = parseCertificate(
+    await issueCross({
+      subject: FORGED_CA,
+      issuer: CA,
+      signer: localSigner(KEYS.ours),
+      serial: new Uint8Array(randomBytes(12)),
+      notBefore: instant(NOW - hour),
+      notAfter: instant(NOW + 30 * day),
+    }),
+  );
+  const seen = await one({ certificates: [certificate('prod')], secrets: [secret('prod', under)] });
+  expect(seen.leaf).toMatchObject({ fingerprint: under.fingerprint, issuer: CA.fingerprint });
 });
 
 test('of others, only Certificates of our own namespace count that hold a leaf of ours', async () => {
