@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type InstallOptions, installation } from '@handover/install';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { certManagerCrds } from '../cert-manager/played.ts';
 import { type Answer, eventually, type Json, type Requests, requestsTo } from './requests.ts';
 
 const OPERATOR = 'system:serviceaccount:handover-system:handover';
@@ -163,6 +164,17 @@ const OBJECTS: readonly Json[] = [
   },
 ];
 
+const ofIssuer = (kind: string, name: string, group: string): Json => ({
+  apiVersion: 'cert-manager.io/v1',
+  kind,
+  metadata: { name, namespace: 'shop' },
+  spec: { issuerRef: { group, kind: 'Issuer', name: 'mesh' } },
+});
+const FOR_ISSUERS: readonly Json[] = ['Certificate', 'CertificateRequest'].flatMap((kind) => [
+  ofIssuer(kind, 'theirs', 'cert-manager.io'),
+  ofIssuer(kind, 'ours', 'handover.dev'),
+]);
+
 beforeAll(async () => {
   cluster = await startCluster({ controllerManager: true });
   ({ send, close } = requestsTo(cluster));
@@ -172,7 +184,9 @@ beforeAll(async () => {
     () => send('GET', '/api/v1/namespaces/shop/serviceaccounts/default'),
     ({ code }) => code === 200,
   );
-  await cluster.apply(...withCa(OBJECTS));
+  await cluster.apply(...withCa(OBJECTS), ...certManagerCrds());
+  await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
+  await cluster.apply(...FOR_ISSUERS);
   await cluster.apply(...installation(options));
 });
 afterAll(async () => {
@@ -206,6 +220,10 @@ const PATHS = {
   mutating: '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/hook',
   apiservice: '/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com',
   crd: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.org',
+  theirRequest: '/apis/cert-manager.io/v1/namespaces/shop/certificaterequests/theirs/status',
+  ourRequest: '/apis/cert-manager.io/v1/namespaces/shop/certificaterequests/ours/status',
+  theirCertificate: '/apis/cert-manager.io/v1/namespaces/shop/certificates/theirs/status',
+  ourCertificate: '/apis/cert-manager.io/v1/namespaces/shop/certificates/ours/status',
 } as const;
 type Target = keyof typeof PATHS;
 
@@ -225,8 +243,35 @@ const ops = (...operations: readonly (readonly [string, string, unknown])[]) =>
 const managed = { labels: { 'handover.dev/managed': 'true', 'app.kubernetes.io/managed-by': 'handover' } };
 const record = { annotations: { 'handover.dev/record': '{}' } };
 
+const SIGNED = { status: { certificate: 'eA==', conditions: [{ type: 'Ready', status: 'True' }] } };
+const ASKED_ANEW = { status: { conditions: [{ type: 'Issuing', status: 'True' }] } };
+
 // One for each policy: until every policy answers, an accepted request shows nothing.
 const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], RegExp])[] = [
+  [
+    'the certificate of a CertificateRequest to another issuer',
+    'theirRequest',
+    SIGNED,
+    /handover-certificaterequests.*only CertificateRequests whose issuerRef has group/,
+  ],
+  ...['Approved', 'Denied'].map((type): [string, Target, Json, RegExp] => [
+    `the condition ${type} of a CertificateRequest`,
+    'ourRequest',
+    { status: { conditions: [{ type, status: 'True' }] } },
+    /neither approve nor deny CertificateRequests/,
+  ]),
+  [
+    'a condition of a Certificate of another issuer',
+    'theirCertificate',
+    ASKED_ANEW,
+    /handover-certificates.*only Certificates whose issuerRef has group/,
+  ],
+  [
+    'another field in the status of a Certificate',
+    'ourCertificate',
+    { status: { revision: 7 } },
+    /only the conditions of Certificates/,
+  ],
   [
     'a label of a pod',
     'pod',
@@ -606,6 +651,8 @@ describe('the policies apply to no other user', () => {
 describe('the operator is allowed to', () => {
   test.each<[string, Target, Json | readonly Json[]]>([
     ['nudge a pod', 'pod', annotated({ 'handover.dev/nudge': 'f00d' })],
+    ['sign a CertificateRequest that names an Authority', 'ourRequest', SIGNED],
+    ['ask for a new certificate of an Authority', 'ourCertificate', ASKED_ANEW],
     ...(['deployment', 'statefulset', 'daemonset'] as const).flatMap((target): [string, Target, Json][] => [
       [
         `stamp a ${target}`,
