@@ -41,6 +41,7 @@ export interface FollowedSourcesOptions {
   readonly trustNamespace: string;
   /** A selector that was asked for takes another object, or one less. */
   readonly onChange: () => void;
+  readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -73,7 +74,7 @@ export class FollowedSources implements SelectedSources {
   };
 
   #follow(kind: Kind): Informer<KubeObject, Seen> {
-    const { kube, trustNamespace, onChange, signal } = this.#options;
+    const { kube, trustNamespace, onChange, onTrouble, signal } = this.#options;
     const informer = new Informer<KubeObject, Seen>(kube, API_KINDS[kind], {
       namespace: trustNamespace,
       metadataOnly: true,
@@ -86,6 +87,8 @@ export class FollowedSources implements SelectedSources {
       for (const selector of this.#asked[kind].values())
         if (taken(selector, before) !== taken(selector, after)) return onChange();
     });
+    const what = `watch of the labels of ${API_KINDS[kind].plural} in ${trustNamespace}`;
+    informer.on('trouble', (error) => onTrouble?.(what, error));
     informer.start(signal);
     this.#informers.set(kind, informer);
     return informer;

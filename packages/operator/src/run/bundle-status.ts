@@ -9,6 +9,7 @@ import { type AnyStatus, conditionsOf, type Verdict, verdict } from './status.ts
 /** What is wrong with a source that is no Authority; then the targets stay as they are. */
 const missingOf = async (home: KubeHome, bundle: TrustBundle): Promise<string | undefined> => {
   const sources = bundle.spec.sources.filter(({ authority }) => authority === undefined);
+  if (sources.length === 0) return undefined;
   const { missing } = await extrasOf(
     await home.cached(),
     { ...bundle, spec: { ...bundle.spec, sources } },

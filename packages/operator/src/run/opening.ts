@@ -130,7 +130,7 @@ export function openKubeHome({
       more: compat?.more,
       selected:
         given === undefined && cluster
-          ? new FollowedSources({ kube, trustNamespace, onChange, signal })
+          ? new FollowedSources({ kube, trustNamespace, onChange, onTrouble, signal })
           : undefined,
       annotationsOf: (id, record) => compat?.annotationsOf(id, record),
       clusterProfile: () => openShift.read(),
