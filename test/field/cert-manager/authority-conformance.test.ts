@@ -1,5 +1,6 @@
 // cert-manager's own conformance suite for issuers, against an Authority.
 // Against: cert-manager's controller, webhook and cainjector in pods on a real node, and the operator.
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
 import { startCertManager } from './cert-manager.ts';
@@ -19,6 +20,12 @@ const NOT_SO = [
   'should issue another certificate with the same private key if the existing certificate and CertificateRequest are deleted',
 ];
 
+interface Request {
+  readonly status?: {
+    readonly conditions?: readonly { readonly reason?: string; readonly message?: string }[];
+  };
+}
+
 let stage: RotationStage;
 beforeAll(async () => {
   stage = await setRotationStage({});
@@ -28,7 +35,21 @@ beforeAll(async () => {
 }, 1_800_000);
 afterAll(() => stage?.stop());
 
+/** What the operator says to requests that it refuses. The suite deletes them at the end of each case. */
+const watchRefusals = async (until: AbortSignal, said: Set<string>): Promise<void> => {
+  while (!until.aborted) {
+    const told = await stage.cluster.kubectl('get', 'certificaterequests', '-A', '-o', 'json');
+    const { items } = JSON.parse(told) as { readonly items: readonly Request[] };
+    for (const { status } of items)
+      for (const { reason, message = '' } of status?.conditions ?? [])
+        if (reason === 'Failed') said.add(message);
+    await setTimeout(500);
+  }
+};
+
 test('the suite passes 13 cases, and fails those that are known', async () => {
+  const [ended, refusals] = [new AbortController(), new Set<string>()];
+  const watched = watchRefusals(ended.signal, refusals);
   const cases = await runConformance(stage.cluster, {
     ref: { group: 'handover.dev', kind: 'Authority', name: 'tested' },
     objects: [
@@ -41,6 +62,9 @@ test('the suite passes 13 cases, and fails those that are known', async () => {
     ],
     unsupported: ['EmailSANs', 'Ed25519', 'IssueCA', 'LiteralCertificateSubject'],
   });
+  ended.abort();
+  await watched;
+  for (const line of refusals) process.stdout.write(`${line}\n`);
   for (const line of rows(cases)) process.stdout.write(`${line}\n`);
   const failed = cases.filter(({ state }) => state === 'failed').map(({ name }) => name);
   expect(failed.sort()).toEqual([...NOT_SO].sort());
