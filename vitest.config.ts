@@ -53,7 +53,8 @@ export default defineConfig({
         { maxWorkers: 2, env: { HANDOVER_KUBERNETES: 'oldest' } },
       ),
       // Every command of every document. One document: npm run test:docs -- -t start.md
-      tier('docs', ['test/docs/*.test.ts'], { ...PROGRAMS, testTimeout: 900_000 }),
+      // The first run builds cert-manager.
+      tier('docs', ['test/docs/*.test.ts'], { ...PROGRAMS, testTimeout: 1_800_000 }),
       // examples/ with the real programs, and a home of 1,000 leaves. As root it installs Debian's packages.
       tier(
         'examples',

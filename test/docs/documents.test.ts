@@ -91,8 +91,8 @@ const setUp = async ({ folder, cluster: size, programs = [], before, operator }:
         end.abort();
       });
     }
-    await before?.(cluster);
     if (programs.includes('nginx') && 'node' in cluster) await loadNginx(cluster as never, program('nginx'));
+    await before?.(cluster);
   }
   if (programs.includes('nginx')) path.push(dirname(program('nginx')));
   if (programs.includes('postgresql')) path.push(program('postgresql'));

@@ -1,5 +1,6 @@
 import type { Cluster, NodeCluster } from '../../cluster/src/index.ts';
 import { companyCa, gateway, openShift, packagingApi, theirSecret, webhook } from './scenery.ts';
+import { withCertManager } from './with-cert-manager.ts';
 
 /** What a document requires. */
 export interface Stage {
@@ -27,6 +28,12 @@ export const STAGES: Readonly<Record<string, Stage>> = {
     cluster: 'control-plane',
     before: openShift,
     operator: '--compat service-ca --service-ca-authority handover-system/service-ca',
+  },
+  'docs/recipes/cert-manager.md': {
+    cluster: 'node',
+    programs: ['nginx'],
+    before: withCertManager,
+    operator: '',
   },
   'docs/recipes/cert-manager-migration.md': {
     cluster: 'control-plane',

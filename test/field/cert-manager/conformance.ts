@@ -45,7 +45,7 @@ export interface Conformance {
 export interface Case {
   readonly name: string;
   readonly state: 'passed' | 'failed' | 'skipped';
-  /** The first line of what the suite says. */
+  /** One line of what the suite says. */
   readonly why: string;
   readonly seconds: number;
 }
@@ -59,6 +59,13 @@ interface Report {
     readonly Failure?: { readonly Message?: string };
   }[];
 }
+
+/** Around an error that Go returned the suite prints everything that it knows: the error itself stands last. */
+const whyOf = (message: string): string => {
+  const lines = message.split('\n').map((line) => line.trim());
+  const said = lines.filter((line) => line !== '' && line !== 'occurred');
+  return (lines[0] === 'Unexpected error:' ? said.at(-1) : said[0]) ?? '';
+};
 
 const stateOf = (told: string): Case['state'] =>
   told === 'passed' || told === 'skipped' ? told : told === 'pending' ? 'skipped' : 'failed';
@@ -103,7 +110,7 @@ export async function runConformance(
     .map(({ LeafNodeText, State, RunTime, Failure }) => ({
       name: LeafNodeText,
       state: stateOf(State),
-      why: Failure?.Message?.trim().split('\n')[0] ?? '',
+      why: whyOf(Failure?.Message?.trim() ?? ''),
       seconds: RunTime / 1e9,
     }));
 }

@@ -30,8 +30,8 @@ const OWN: readonly AnnotationEntry[] = [
   yours(
     RELOAD,
     '`hot`, `restart`',
-    `${WORKLOAD}, Leaf`,
-    'How programs pick up changed files: `hot`, they reload within `reloadWithin`; `restart`, they have to be restarted. On a Leaf it speaks for programs that read the Secret without mounting it in a pod; with `certgen` also for pods without this annotation.',
+    `${WORKLOAD}, Leaf, cert-manager's Certificate`,
+    'How programs pick up changed files: `hot`, they reload within `reloadWithin`; `restart`, they have to be restarted. On a Leaf or Certificate it speaks for programs that read the Secret without mounting it in a pod; with `certgen` also for pods without this annotation.',
   ),
   yours(
     ACK_PORT,
@@ -48,7 +48,7 @@ const OWN: readonly AnnotationEntry[] = [
   yours(
     USED_BY,
     '`nobody`',
-    'Leaf',
+    "Leaf, cert-manager's Certificate",
     'Only pods in this cluster read the Secret, so that a rotation need not wait until the old leaf has expired.',
   ),
   yours(

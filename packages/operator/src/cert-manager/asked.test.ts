@@ -39,6 +39,16 @@ test('without a usage it is for server and client, without a host name for clien
   expect(ask({ subject: { CN: 'job' } }).leaf.spec.usages).toEqual(['client']);
 });
 
+test('a URI alone is enough for a server, and beside a common name it is not', () => {
+  const uris = ['spiffe://cluster.local/ns/shop/sa/web'];
+  expect(ask({ uris }).leaf.spec).toMatchObject({ uris, usages: ['server', 'client'] });
+  expect(ask({ uris }, { usages: ['server auth'] }).leaf.spec.usages).toEqual(['server']);
+  expect(ask({ uris }, { usages: ['client auth'] }).leaf.spec.usages).toEqual(['client']);
+  const named = { uris, subject: { CN: 'bank.example' } };
+  expect(ask(named).leaf.spec.usages).toEqual(['client']);
+  expect(() => ask(named, { usages: ['server auth'] })).toThrow(/dnsNames/);
+});
+
 test('a lifetime is cut to what is allowed, and is 90 days unless the request says otherwise', () => {
   expect(ask(WEB, { duration: '8760h0m0s' }).leaf.spec.lifetime).toBe(90 * day);
   expect(ask(WEB, {}, duration(hour)).leaf.spec.lifetime).toBe(hour);

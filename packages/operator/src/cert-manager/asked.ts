@@ -28,7 +28,8 @@ const CSR_ALWAYS: ReadonlySet<string> = new Set(['digitalSignature', 'keyEnciphe
 
 const usagesOf = (
   spec: NonNullable<CertificateRequest['spec']>,
-  { keyUsage = [], extendedKeyUsage = [], dnsNames, ipAddresses }: SigningRequest,
+  { keyUsage = [], extendedKeyUsage = [] }: SigningRequest,
+  isServer: boolean,
 ): readonly ('server' | 'client')[] => {
   const asked = [...(spec.usages ?? []).filter((usage) => !ALWAYS.has(usage)), ...extendedKeyUsage];
   const stray = [
@@ -41,7 +42,7 @@ const usagesOf = (
     );
   const wanted = [...new Set(asked.flatMap((usage) => USAGES[usage] ?? []))];
   if (wanted.length > 0) return wanted;
-  return dnsNames.length + ipAddresses.length > 0 ? ['server', 'client'] : ['client'];
+  return isServer ? ['server', 'client'] : ['client'];
 };
 
 const subjectOf = (
@@ -90,6 +91,11 @@ export const askedBy = (
   const [extension] = csr.otherExtensions;
   if (extension !== undefined) refuse(`extension ${extension} is not offered; remove it from the request`);
   const lifetime = Math.min(durationOf(spec.duration), most ?? LONGEST);
+  const subject = subjectOf(csr.attributes);
+  const hasHost = csr.dnsNames.length + csr.ipAddresses.length > 0;
+  // A Leaf for a server has a host name. Here a URI will do, as for pods; but beside it, clients take a common name for the host name.
+  const isByUri = !hasHost && csr.uris.length > 0 && subject.commonName === undefined;
+  const usages = usagesOf(spec, csr, hasHost || isByUri);
   const value = {
     apiVersion: API_VERSION,
     kind: 'Leaf',
@@ -97,15 +103,15 @@ export const askedBy = (
     spec: {
       authority,
       key: csr.keyAlgorithm,
-      subject: subjectOf(csr.attributes),
+      subject,
       dnsNames: csr.dnsNames,
       ipAddresses: csr.ipAddresses,
       uris: csr.uris,
-      usages: usagesOf(spec, csr),
+      usages: isByUri ? ['client'] : usages,
       lifetime: `${Math.floor(lifetime / second)}s`,
     },
   };
   const [leaf] = parseResources([{ value, where: 'the request' }]);
   if (leaf?.kind !== 'Leaf') throw new TypeError('a Leaf is parsed as a Leaf');
-  return { leaf, publicKey: csr.publicKey };
+  return { leaf: { ...leaf, spec: { ...leaf.spec, usages } }, publicKey: csr.publicKey };
 };

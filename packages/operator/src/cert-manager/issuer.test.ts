@@ -175,6 +175,7 @@ test('an approved request is signed and logged; one that nobody decided waits; a
   await installCertManagerCrds(kube);
   await authority();
   operate();
+  const asked = Math.floor(Date.now() / 1000) * 1000;
   await request('good', { subject: { CN: 'web' }, dnsNames: ['web.prod.svc'] });
   await request('open', { dnsNames: ['web.prod.svc'] }, { decided: '' });
   await request('denied', { dnsNames: ['web.prod.svc'] }, { decided: 'Denied' });
@@ -183,6 +184,9 @@ test('an approved request is signed and logged; one that nobody decided waits; a
   const [ca] = pemsIn(status?.ca);
   expect(behind).toEqual([]);
   expect(leaf?.subjectAltName).toBe('DNS:web.prod.svc');
+  // A renewBefore only just shorter than the duration would be over at once if the hour before the issuance counted.
+  expect(Date.parse(leaf?.validTo ?? '')).toBeGreaterThanOrEqual(asked + 90 * day);
+  expect(Date.parse(leaf?.validFrom ?? '')).toBeLessThan(asked);
   expect(ca !== undefined && leaf?.verify(ca.publicKey)).toBe(true);
   expect(issued.filter(({ kind }) => kind === 'leaf')).toMatchObject([
     {

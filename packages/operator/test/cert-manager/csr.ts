@@ -21,6 +21,7 @@ const EKU = {
 export interface CsrAsked {
   readonly subject?: Partial<Record<keyof typeof ATTRIBUTES, string>>;
   readonly dnsNames?: readonly string[];
+  readonly uris?: readonly string[];
   readonly emails?: readonly string[];
   readonly usages?: readonly (keyof typeof EKU)[];
   readonly isCa?: boolean;
@@ -40,6 +41,7 @@ export const csrOf = (asked: CsrAsked): string => {
   );
   const names = [
     ...(asked.dnsNames ?? []).map((name) => tlv(0x82, Buffer.from(name))),
+    ...(asked.uris ?? []).map((name) => tlv(0x86, Buffer.from(name))),
     ...(asked.emails ?? []).map((name) => tlv(0x81, Buffer.from(name))),
   ];
   const extension = (oid: string, value: Buffer): Buffer => sequence(hex(oid), tlv(0x04, value));
