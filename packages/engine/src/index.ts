@@ -138,6 +138,7 @@ export { readBounded } from './look/read-bounded.ts';
 export { authorityIn, policyFor, type Responsibilities, specOf } from './look/responsibilities.ts';
 export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
+export { extrasOf } from './look/shared-bundles.ts';
 export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
 export { unknownLent } from './look/unknown-lent.ts';
 export { WatchedClock } from './look/watched-clock.ts';

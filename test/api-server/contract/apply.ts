@@ -48,6 +48,12 @@ export function serverSideApply(scene: () => Scene): void {
       expect((await applyAs('two', applied({}))).data ?? {}).toEqual({});
     });
 
+    test('a map that was applied empty takes entries', async () => {
+      await applyAs('one', applied({ x: '1' }, { labels: {} }));
+      const { metadata } = await applyAs('one', applied({ x: '1' }, { labels: { a: 'b' } }));
+      expect(metadata.labels).toEqual({ a: 'b' });
+    });
+
     test('an old version in the body is a conflict, with or without force', async () => {
       const { metadata } = await applyAs('one', applied({ x: '1' }));
       const { resourceVersion } = metadata;

@@ -175,7 +175,9 @@ export function apply(
     }));
   const mine = owners.find(isMine);
   for (const path of mine?.leaves ?? []) {
-    if (!wanted.has(path) && !others.some(({ leaves }) => leaves.has(path))) {
+    // What was applied empty has something in it now.
+    const isFilled = [...wanted.keys()].some((one) => one.startsWith(`${path.slice(0, -1)},`));
+    if (!wanted.has(path) && !isFilled && !others.some(({ leaves }) => leaves.has(path))) {
       removeLeaf(object, JSON.parse(path) as string[]);
     }
   }

@@ -224,6 +224,25 @@ spec:
     expect(existsSync(join(dir, 'out/default/configmaps/wide/ca.crt'))).toBe(true);
   });
 
+  test('a TrustBundle that selects its sources by labels is told that a directory has none', async () => {
+    await handover(['init', dir]);
+    const bundle = `---
+apiVersion: handover.dev/v1alpha1
+kind: TrustBundle
+metadata: {name: labelled}
+spec:
+  sources: [{configMap: {selector: {matchLabels: {role: ca}}}}]
+  targets: [{configMap: {name: labelled}}]
+`;
+    writeFileSync(join(dir, 'labelled.yaml'), bundle);
+    const { code, stderr } = await handover(['run', dir, '--once']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'SOURCE_MISSING: TrustBundle labelled: source with a selector: only an operator with custom resources selects by labels; give name instead',
+    );
+    expect(existsSync(join(dir, 'out/default/configmaps/labelled'))).toBe(false);
+  });
+
   test('a consumer with a misspelt Leaf fails run --once by its code, and status says what to do', async () => {
     await begin();
     const file = join(dir, 'handover.yaml');

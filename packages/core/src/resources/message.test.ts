@@ -244,6 +244,16 @@ describe('messages say where, what was there and what is allowed', () => {
       'a.yaml: TrustBundle all: spec.sources[0]: has authority and configMap of authority, secret, configMap, inline, defaultCas; give exactly one',
     ],
     [
+      'a source by name and by labels',
+      bundle({ sources: [{ configMap: { name: 'b', selector: {} } }] }),
+      'a.yaml: TrustBundle all: spec.sources[0].configMap: has name and selector of name, selector; give exactly one',
+    ],
+    [
+      'a source without a name',
+      bundle({ sources: [{ secret: {} }] }),
+      'a.yaml: TrustBundle all: spec.sources[0].secret: has none of name, selector; give exactly one',
+    ],
+    [
       'webhooks of an APIService',
       bundle({ targets: [{ inject: { kind: 'APIService', name: 'a', webhooks: ['b'] } }] }),
       'a.yaml: TrustBundle all: spec.targets[0].inject.webhooks: does not apply to APIService; leave it out',

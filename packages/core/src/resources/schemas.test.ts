@@ -94,6 +94,8 @@ test('every rule that joins fields reaches the API server too', () => {
     'Leaf.spec.outputs[]',
     'Leaf.spec.outputs[].passwordFrom',
     'TrustBundle.spec.sources[]',
+    'TrustBundle.spec.sources[].secret',
+    'TrustBundle.spec.sources[].configMap',
     'TrustBundle.spec.sources[].inline',
     'TrustBundle.spec.targets[]',
     'TrustBundle.spec.targets[].configMap',

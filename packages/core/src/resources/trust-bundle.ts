@@ -6,10 +6,18 @@ import { bundleOutputs } from './outputs.ts';
 import { bundleReload } from './reload.ts';
 
 const dataSource = (what: string) =>
-  fields({
-    name: objectName().describe(`Name of the ${what} in the trust namespace.`),
-    key: dataKey().prefault('ca.crt').describe('Key that holds the PEM.'),
-  })
+  exactlyOne(
+    fields({
+      name: objectName().optional().describe(`Name of the ${what} in the trust namespace.`),
+      selector: labelSelector()
+        .optional()
+        .describe(
+          `Every ${what} of the trust namespace with these labels, except those that Handover writes. In Kubernetes only.`,
+        ),
+      key: dataKey().prefault('ca.crt').describe('Key that holds the PEM.'),
+    }),
+    ['name', 'selector'],
+  )
     .optional()
     .describe(`Certificates from a ${what} in the trust namespace.`);
 

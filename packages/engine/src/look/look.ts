@@ -97,6 +97,8 @@ export interface HomeFacts {
   readonly trustNamespace: string;
   /** The CAs that `defaultCas` of a TrustBundle stands for, or why there are none. Default: this home has none. */
   readonly defaultCas?: (() => readonly Certificate[] | { readonly why: string }) | undefined;
+  /** Whether TrustBundles may select sources by labels; none is found then if one is left with a selector. Default: false. */
+  readonly selectsSources?: boolean | undefined;
   /** CAs in use whose key is not known are taken over only by `certgen --overwrite`. Default: as soon as `spec.adopt` names them. */
   readonly adoptsOnlyAsked?: boolean | undefined;
   /** When a Leaf (`namespace/name`) was asked for; undefined: not known, so that it may be old. */

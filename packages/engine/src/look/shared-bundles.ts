@@ -21,6 +21,14 @@ const defaultCasOf = ({ facts }: Look): readonly Certificate[] => {
   return found;
 };
 
+const noneSelected = ({ facts }: Look, folder: string): Error =>
+  new EngineError(
+    'SOURCE_MISSING',
+    facts.selectsSources === true
+      ? `source with a selector: none of the ${folder} in ${facts.trustNamespace} has these labels`
+      : 'source with a selector: only an operator with custom resources selects by labels; give name instead',
+  );
+
 /** The certificates of a bundle whose source is no authority; refuses what is not a plain list of certificates. */
 const foreign = async (
   look: Look,
@@ -31,6 +39,7 @@ const foreign = async (
   const data = source.secret ?? source.configMap;
   if (data === undefined) return [];
   const folder = source.secret === undefined ? 'configmaps' : 'secrets';
+  if (data.name === undefined) throw noneSelected(look, folder);
   // A name with its namespace is ours to make, never a person's: their sources lie in the one trust namespace.
   const [namespace, name] = data.name.includes('/')
     ? data.name.split('/')

@@ -184,6 +184,7 @@ export class KubeHome implements Home {
         cacheLagOf: (id) => (placeOf(id).plural === 'clustertrustbundles' ? TRUST_BUNDLE_LAG : undefined),
         trustNamespace: scope.trustNamespace,
         defaultCas: scope.defaultCas,
+        selectsSources: resources.selected !== undefined,
         askedAt: (leaf) => this.#resolver.askedAt(leaf),
       },
       clock: this.clock,

@@ -17,6 +17,7 @@ import type { ObjectStoreOptions } from '../objects/object-store.ts';
 import type { Plural } from '../objects/place.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { ResolveOptions } from '../resources/resolved-resources.ts';
+import type { SelectedSources } from '../resources/selected-sources.ts';
 import type { Addresses } from '../workloads/addresses.ts';
 import type { PodLeafSource } from '../workloads/pod-leaf.ts';
 import type { Workloads } from '../workloads/workload-cache.ts';
@@ -52,6 +53,8 @@ export interface Scope {
 export interface ResourceOptions
   extends Pick<ResolveOptions, 'clusterTrustBundles' | 'injectionOf' | 'takeOver' | 'more'> {
   readonly declarations: Declarations;
+  /** What selectors of TrustBundles take. Default: such a source is missing. */
+  readonly selected?: SelectedSources | undefined;
   /** Annotations that an object carries beside our own. */
   readonly annotationsOf?: ObjectStoreOptions['annotationsOf'];
   /** The TLS profile that the platform asks for. Default: it is read each time. */

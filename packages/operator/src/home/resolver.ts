@@ -72,7 +72,7 @@ export class Resolver {
   async fresh(): Promise<ResolvedResources> {
     const { declarations } = this.#options;
     const [labels, declared] = await Promise.all([declarations.freshNamespaces(), declarations.fresh()]);
-    return this.#remembering(this.#resolve(declared, labels));
+    return this.#remembering(this.#resolve(declared, labels, this.#options.selected?.fresh));
   }
 
   async #resolveNow(): Promise<ResolvedResources> {
@@ -87,6 +87,7 @@ export class Resolver {
   #resolve(
     declared: readonly Declared[],
     namespaces: ResolveOptions['namespaces'],
+    select = this.#options.selected?.followed,
   ): Promise<ResolvedResources> {
     const { clusterTrustBundles, injectionOf, takeOver, more } = this.#options;
     return resolveResources(declared, {
@@ -97,6 +98,7 @@ export class Resolver {
       injectionOf,
       takeOver,
       more,
+      select,
     });
   }
 

@@ -25,6 +25,7 @@ import {
   syntheticBundle,
 } from './injections.ts';
 import { leftOutOf, whyNoAuthority } from './left-out.ts';
+import { type Select, withNames } from './selected-sources.ts';
 
 export interface Absent {
   readonly target: string;
@@ -76,6 +77,8 @@ export interface ResolveOptions {
   /** Whether fields that another controller keeps become ours. */
   readonly takeOver: boolean;
   readonly more?: (() => More) | undefined;
+  /** What the selectors of sources take; undefined: this account may see only what it can name. */
+  readonly select: Select | undefined;
 }
 
 type Placement = { readonly id: ObjectId } | { readonly why: string };
@@ -123,7 +126,7 @@ const injectedBy = (bundles: readonly TrustBundle[]): ((held: Held) => boolean) 
 export const sourcesOf = ({ spec }: TrustBundle, trustNamespace: string): readonly Place[] =>
   spec.sources.flatMap(({ secret, configMap }): Place[] => {
     const data = secret ?? configMap;
-    if (data === undefined) return [];
+    if (data?.name === undefined) return [];
     const [namespace, name] = data.name.includes('/') ? data.name.split('/') : [trustNamespace, data.name];
     return [
       {
@@ -200,7 +203,7 @@ export async function resolveResources(
   const problems = new Map<string, string>();
   const uids = new Map<Resource, string>();
   for (const { uid, resource, problem } of [...declared].sort(oldestFirst)) {
-    if (resource !== undefined) uids.set(resource, uid);
+    if (resource !== undefined) uids.set(await withNames(resource, options.select), uid);
     else if (problem !== undefined) problems.set(uid, problem);
   }
   const more = options.more?.();

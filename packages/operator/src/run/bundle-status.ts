@@ -1,10 +1,41 @@
 import { MOST_NAMED, type TrustBundle } from '@handover/core';
-import { bundleKeyOf, readableCertificates, targetsOf } from '@handover/engine';
+import { bundleKeyOf, extrasOf, readableCertificates, targetsOf } from '@handover/engine';
 import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
 import type { Declared } from '../resources/declared.ts';
-import type { ResolvedResources } from '../resources/resolved-resources.ts';
-import { type AnyStatus, conditionsOf, verdict } from './status.ts';
+import type { Absent, ResolvedResources } from '../resources/resolved-resources.ts';
+import { type AnyStatus, conditionsOf, type Verdict, verdict } from './status.ts';
+
+/** What is wrong with a source that is no Authority; then the targets stay as they are. */
+const missingOf = async (home: KubeHome, bundle: TrustBundle): Promise<string | undefined> => {
+  const sources = bundle.spec.sources.filter(({ authority }) => authority === undefined);
+  if (sources.length === 0) return undefined;
+  const { missing } = await extrasOf(
+    await home.cached(),
+    { ...bundle, spec: { ...bundle.spec, sources } },
+    undefined,
+  );
+  return missing;
+};
+
+const readiness = (missing: string | undefined, failing: readonly Absent[], ready: number): Verdict => {
+  if (missing !== undefined)
+    return verdict('Ready', false, 'SourceMissing', `${missing}; the targets stay as they are`);
+  const [first] = failing;
+  if (first === undefined)
+    return verdict(
+      'Ready',
+      true,
+      'Written',
+      ready === 1 ? 'the target holds the bundle' : `all ${ready} targets hold the bundle`,
+    );
+  return verdict(
+    'Ready',
+    false,
+    'TargetsFailing',
+    `${failing.length} of ${failing.length + ready} targets failed, such as ${first.target}: ${first.why}`,
+  );
+};
 
 /** Status of a TrustBundle: how many of its targets hold something, and which cannot be written. */
 export const statusOfBundle = async (
@@ -30,21 +61,8 @@ export const statusOfBundle = async (
     }
   }
   const certificates = readableCertificates(sample);
-  const [first] = failing;
   const verdicts = [
-    first === undefined
-      ? verdict(
-          'Ready',
-          true,
-          'Written',
-          ready === 1 ? 'the target holds the bundle' : `all ${ready} targets hold the bundle`,
-        )
-      : verdict(
-          'Ready',
-          false,
-          'TargetsFailing',
-          `${failing.length} of ${failing.length + ready} targets failed, such as ${first.target}: ${first.why}`,
-        ),
+    readiness(await missingOf(home, bundle), failing, ready),
     ...(contended.length === 0
       ? []
       : [verdict('Contended', true, 'ForeignManager', contended.slice(0, 3).join('; '))]),

@@ -12,6 +12,7 @@ import { OpenShiftProfile } from '../objects/openshift.ts';
 import { PLURALS } from '../objects/place.ts';
 import { WatchedRequests } from '../pod-certificates/watched.ts';
 import { CustomResources } from '../resources/declarations.ts';
+import { FollowedSources } from '../resources/selected-sources.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
 import type { Changes } from './changes.ts';
 import type { OperatorOptions } from './operator-options.ts';
@@ -127,6 +128,10 @@ export function openKubeHome({
       injectionOf: compat?.injectionOf,
       takeOver,
       more: compat?.more,
+      selected:
+        given === undefined && cluster
+          ? new FollowedSources({ kube, trustNamespace, onChange, onTrouble, signal })
+          : undefined,
       annotationsOf: (id, record) => compat?.annotationsOf(id, record),
       clusterProfile: () => openShift.read(),
     },

@@ -22,7 +22,7 @@ export type AnyStatus =
   | LeafResourceStatus
   | TrustBundleResourceStatus
   | Readonly<Record<string, unknown>>;
-type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 const shortened = (text: string, most = 1_000): string =>

@@ -10,6 +10,7 @@ import { PLURALS } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { ownInjection } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { FollowedSources } from '../resources/selected-sources.ts';
 import { seenEvidence } from './seen.ts';
 
 /** A cluster for a command that looks and asks, and leaves the work to the operator. */
@@ -61,6 +62,7 @@ export async function openView({
       clusterTrustBundles: () => version !== undefined,
       injectionOf: ownInjection,
       takeOver: false,
+      selected: new FollowedSources({ kube, trustNamespace, onChange: () => home.forget(), signal }),
     },
     consumers: { found: true, evidence: seenEvidence(kube, namespace, signal) },
     lent: new LentCertificates({

@@ -146,6 +146,8 @@ export const GOOD: readonly (readonly [string, Json])[] = [
         { authority: 'envoy-system/mesh' },
         { secret: { name: 'company-root', key: 'ca.crt' } },
         { configMap: { name: 'others' } },
+        { configMap: { selector: { matchLabels: { role: 'ca' } }, key: 'tls.crt' } },
+        { secret: { selector: { matchExpressions: [{ key: 'role', operator: 'Exists' }] } } },
         { inline: PEM },
       ],
       targets: [
@@ -498,6 +500,16 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     'a source of two kinds',
     bundle({ sources: [{ authority: 'a/b', configMap: { name: 'b' } }] }),
     /spec.sources\[0\]: .*give exactly one of authority, secret, configMap, inline/,
+  ],
+  [
+    'a source by name and by labels',
+    bundle({ sources: [{ configMap: { name: 'a', selector: { matchLabels: { a: 'b' } } } }] }),
+    /spec.sources\[0\].configMap: .*give exactly one of name, selector/,
+  ],
+  [
+    'a source without a name',
+    bundle({ sources: [{ secret: { key: 'ca.crt' } }] }),
+    /spec.sources\[0\].secret: .*give exactly one of name, selector/,
   ],
   ['a source of no kind', bundle({ sources: [{}] }), /spec.sources\[0\]: .*give exactly one/],
   [

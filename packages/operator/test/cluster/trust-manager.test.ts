@@ -133,6 +133,39 @@ describe('and beyond them', () => {
     expect(held.match(/BEGIN/g)).toHaveLength(3);
   });
 
+  test('a TrustBundle takes what has a label, and follows the label', async () => {
+    const [one, two] = world.cas;
+    for (const [name, pem] of [
+      ['labelled', one],
+      ['unlabelled', two],
+    ] as const)
+      await stage.cluster.kubectl(
+        ...['-n', 'handover-system', 'create', 'configmap', name, `--from-literal=ca.crt=${pem}`],
+      );
+    const label = (name: string): Promise<string> =>
+      stage.cluster.kubectl('-n', 'handover-system', 'label', 'configmap', name, 'example.com/role=ca');
+    await label('labelled');
+    await stage.cluster.apply(
+      resource('TrustBundle', 'labelled', {
+        sources: [{ configMap: { selector: { matchLabels: { 'example.com/role': 'ca' } } } }],
+        targets: [
+          {
+            configMap: {
+              name: 'by-label',
+              namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+            },
+          },
+        ],
+      }),
+    );
+    const held = async (): Promise<string> =>
+      (await stage.kube.get(configMaps, { namespace: 'shop', name: 'by-label' }))?.data?.['ca.crt'] ?? '';
+    await until('the labelled one', async () => (await held()).includes(one));
+    expect(await held()).not.toContain(two);
+    await label('unlabelled');
+    await until('the other one', async () => (await held()).includes(two));
+  });
+
   test('the policies let nothing else be deleted, and no object of others be made a target', async () => {
     const as = ['--as=system:serviceaccount:handover-system:handover'];
     const refused = (...words: readonly string[]): Promise<string> =>
