@@ -34,7 +34,7 @@ test('the hash is trust-manager’s: of the PEM, the passwords, the profile and 
 /** As a watch shows a target that trust-manager, or Handover, has written. */
 const written = (manager = 'trust-manager') => {
   const content = contentOf(pool, { key: 'ca.crt', metadata: { labels: { team: 'a' } } });
-  const { metadata } = bodyOf(place, bundle, '7', content);
+  const { metadata } = bodyOf(place, bundle, undefined, content);
   const fieldsV1 = { 'f:data': { '.': {}, 'f:ca.crt': {} }, 'f:metadata': { 'f:labels': { 'f:team': {} } } };
   return {
     content,
