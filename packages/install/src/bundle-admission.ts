@@ -1,10 +1,14 @@
-import { ADOPT, TRUST_MANAGER } from '@handover/core';
+import { ADOPT, MANAGED_LABEL, TRUST_MANAGER } from '@handover/core';
 import { type AdmissionRule, had, mustBeAgreed } from './admission-rules.ts';
 
 const labelOf = (root: string): string => `${root}.metadata.?labels['${TRUST_MANAGER.bundle}'].orValue('')`;
 
-/** A target has the name of its Bundle, and says so. */
-const isTarget = (root: string): string => `${labelOf(root)} == ${root}.metadata.name`;
+const isManaged = (root: string): string =>
+  `${root}.metadata.?labels['${MANAGED_LABEL}'].orValue('') == 'true'`;
+
+/** A target has the name of its Bundle, and says so. What Handover keeps for its own resources is none, whatever its labels say. */
+const isTarget = (root: string): string =>
+  `(${labelOf(root)} == ${root}.metadata.name && !(${isManaged(root)}))`;
 
 /** True for all that is no target of a Bundle: other policies are about that. */
 export const unlessTarget = (resource: 'configmaps' | 'secrets'): string =>
@@ -17,18 +21,20 @@ const isItsBundle = (owner: string): string =>
 const was = (field: (root: string) => string): string => `(oldObject == null ? [] : ${field('oldObject')})`;
 const finalizersOf = (root: string): string => `${root}.metadata.?finalizers.orValue([])`;
 
+const hashOf = (root: string): string => `${root}.metadata.?annotations['${TRUST_MANAGER.hash}'].orValue('')`;
+
 /** A target before this write, also one that lost its label or its owner; or given over by its owner. */
 const wasGiven = [
   'oldObject == null',
   isTarget('oldObject'),
-  `${had('annotations', TRUST_MANAGER.hash)} != ''`,
+  `(${labelOf('oldObject')} == '' && ${hashOf('oldObject')} != '')`,
   `${ownersOf('oldObject')}.exists(o, ${isItsBundle('o')})`,
   `${had('labels', ADOPT)} == 'true'`,
 ].join(' || ');
 
 /**
- * Of the targets of Bundles: an object of somebody else becomes none without that one's word, no owner but the Bundle comes or goes, and
- * nothing else is deleted.
+ * Of the targets of Bundles: an object of somebody else becomes none without that one's word, an object that Handover keeps never does, no
+ * owner but the Bundle comes or goes, and nothing else is deleted.
  */
 export const bundleTargetRules = (what: string): readonly AdmissionRule[] => [
   {
@@ -38,6 +44,11 @@ export const bundleTargetRules = (what: string): readonly AdmissionRule[] => [
   {
     expression: `request.operation == 'DELETE' || !(${isTarget('object')}) || (${ownersOf('object')}.all(o, ${isItsBundle('o')} || o in ${was(ownersOf)}) && ${was(ownersOf)}.all(o, ${isItsBundle('o')} || o in ${ownersOf('object')}) && ${finalizersOf('object')} == ${was(finalizersOf)})`,
     message: `Handover may change no owner but the Bundle, and no finalizer, of ${what} that are targets of a Bundle`,
+  },
+  {
+    // A Bundle writes its hash into each target.
+    expression: `request.operation == 'DELETE' || oldObject == null || !(${isManaged('oldObject')}) || (${isManaged('object')} && ${hashOf('object')} == ${hashOf('oldObject')})`,
+    message: `Handover may write no Bundle into ${what} that it keeps for its own resources`,
   },
   mustBeAgreed(
     `${what} for a Bundle`,

@@ -58,7 +58,7 @@ export const CERT_MANAGER_POLICIES: readonly {
   },
   {
     name: 'certificates',
-    why: 'Only the conditions of Certificates that name an Authority, which ask cert-manager for a new certificate.',
+    why: 'Only the condition Issuing of Certificates that name an Authority: it asks cert-manager for a new certificate.',
     group,
     resources: ['certificates/status'],
     operations: ['UPDATE'],
@@ -71,6 +71,10 @@ export const CERT_MANAGER_POLICIES: readonly {
         expression: kept(['status'], celOneOf('conditions')),
         message: 'Handover may change only the conditions of Certificates',
       },
+      {
+        expression: `${otherConditions('object')} == ${otherConditions('oldObject')}`,
+        message: 'Handover may set only the condition Issuing of Certificates',
+      },
     ],
   },
 ];
@@ -80,4 +84,9 @@ function approvals(now: string, before: string): string {
   const decided = (root: string): string =>
     `${root}.?status.?conditions.orValue([]).filter(c, c.type in ['Approved', 'Denied']).map(c, c.type + c.status)`;
   return `${decided(now)} == ${decided(before)}`;
+}
+
+/** All conditions but Issuing, whole and in order. */
+function otherConditions(root: string): string {
+  return `${root}.?status.?conditions.orValue([]).filter(c, c.type != 'Issuing')`;
 }

@@ -273,6 +273,12 @@ const FORBIDDEN: readonly (readonly [string, Target, Json | readonly Json[], Reg
     /only the conditions of Certificates/,
   ],
   [
+    'another condition of a Certificate',
+    'ourCertificate',
+    { status: { conditions: [{ type: 'Ready', status: 'True' }, ...ASKED_ANEW.status.conditions] } },
+    /only the condition Issuing of Certificates/,
+  ],
+  [
     'a label of a pod',
     'pod',
     { metadata: { labels: { app: 'y' } } },

@@ -4,7 +4,8 @@ import { configMaps, secrets } from '@handover/kube';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CASES } from '../trust-manager/cases.ts';
 import { BUNDLE_CRD } from '../trust-manager/crd.ts';
-import { OWN_CASES, type OwnWorld } from '../trust-manager/own-cases.ts';
+import { OWN_CASES } from '../trust-manager/own-cases.ts';
+import type { OwnWorld } from '../trust-manager/own-world.ts';
 import { joined, newCas, Scene, until } from '../trust-manager/world.ts';
 import { beyondRights, resource, type Stage, setStage } from './stage.ts';
 
@@ -202,6 +203,24 @@ describe('and beyond them', () => {
     ).toContain('handover.dev/adopt');
     expect(await stage.kube.get(configMaps, { namespace: 'shop', name: 'of-the-shop' })).toBeDefined();
     expect(await stage.kube.get(secrets, { namespace: 'shop', name: 'of-the-shop' })).toBeDefined();
+  });
+
+  test('the policies let no Bundle be written into what Handover keeps, whatever its labels say', async () => {
+    const as = ['--as=system:serviceaccount:handover-system:handover'];
+    const answer = (...words: readonly string[]): Promise<string> =>
+      stage.cluster.kubectl('-n', 'shop', ...words, ...as).catch((error: Error) => error.message);
+    for (const kind of ['ConfigMap', 'Secret']) {
+      const labels = { 'handover.dev/managed': 'true', 'trust.cert-manager.io/bundle': 'kept-for-ours' };
+      const metadata = { name: 'kept-for-ours', namespace: 'shop', labels };
+      await stage.cluster.apply({ apiVersion: 'v1', kind, metadata, data: {} });
+      const write = (mark: string) => answer('annotate', kind, 'kept-for-ours', mark, '--overwrite');
+      expect(await write('trust.cert-manager.io/hash=of-a-bundle')).toContain('no Bundle into');
+      expect(await answer('label', kind, 'kept-for-ours', 'handover.dev/managed-')).toContain(
+        'no Bundle into',
+      );
+      expect(await answer('delete', kind, 'kept-for-ours')).toContain('targets of a Bundle');
+      expect(await write('handover.dev/record={}')).toContain('annotated');
+    }
   });
 
   test('nothing was asked for that the roles do not allow', () => {

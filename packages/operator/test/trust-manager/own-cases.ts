@@ -1,43 +1,11 @@
-import type { ControllerEvent } from '@handover/engine';
-import { configMaps, deployments, namespaces, secrets } from '@handover/kube';
+import { configMaps, deployments, secrets } from '@handover/kube';
 import { expect } from 'vitest';
-import { type BundleWorld, freshName, joined, Scene, TARGET_KEY, until } from './world.ts';
-
-/** A world in which Handover keeps Bundles, with Secrets allowed as targets. */
-export interface OwnWorld extends BundleWorld {
-  /** File of `--default-cas`. */
-  readonly defaultCas: string;
-  readonly events: readonly ControllerEvent[];
-}
-
-interface OwnCase {
-  readonly name: string;
-  readonly run: (scene: Scene, world: OwnWorld) => Promise<void>;
-}
-
-const failsWith = async (scene: Scene, reason: string, ...words: readonly string[]): Promise<void> => {
-  const condition = await until(`Synced=False, ${reason}`, async () => {
-    const found = await scene.condition();
-    return found?.status === 'False' && found.reason === reason && found;
-  });
-  for (const word of words) expect(condition.message).toContain(word);
-};
-
-const put = async (
-  { kube }: BundleWorld,
-  namespace: string,
-  name: string,
-  data: Readonly<Record<string, string>>,
-  labels: Readonly<Record<string, string>> = {},
-): Promise<void> => {
-  await kube.create(
-    configMaps,
-    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, labels }, data },
-    { namespace, fieldManager: 'a-person' },
-  );
-};
+import { FOREIGN_CASES } from './foreign-cases.ts';
+import { failsWith, type OwnCase, put } from './own-world.ts';
+import { freshName, joined, TARGET_KEY, until } from './world.ts';
 
 export const OWN_CASES: readonly OwnCase[] = [
+  ...FOREIGN_CASES,
   {
     name: 'sources by label are those of the trust namespace: a tenant’s ConfigMap with that label does nothing',
     run: async (scene, world) => {
@@ -139,40 +107,6 @@ export const OWN_CASES: readonly OwnCase[] = [
     },
   },
   {
-    name: 'a ConfigMap that was there before is left alone until its owner gives it over, and keeps its other keys when the Bundle comes and goes',
-    run: async (_scene, world) => {
-      const name = freshName('bundle');
-      const labels = { with: name };
-      await world.kube.create(namespaces, {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name, labels },
-      });
-      await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced' });
-      const more = new Scene(world, name);
-      await more.create({
-        sources: [{ inLine: world.cas[0] }],
-        target: { configMap: { key: 'ca.crt' }, namespaceSelector: { matchLabels: labels } },
-      });
-      await failsWith(more, 'SyncConfigMapTargetFailed', `${name}/${name}`, 'handover.dev/adopt=true');
-      expect((await more.target(name))?.data?.['ca.crt']).toBe('is replaced');
-      const given = { metadata: { labels: { 'handover.dev/adopt': 'true' } } };
-      await world.kube.patch(
-        configMaps,
-        { namespace: name, name },
-        { merge: given, fieldManager: 'a-person' },
-      );
-      await until('the CA', async () => (await more.target(name))?.data?.['ca.crt'] === joined(world.cas[0]));
-      expect((await more.target(name))?.data?.mine).toBe('stays');
-      await more.change(({ target }) => {
-        target.namespaceSelector = { matchLabels: { none: 'of them' } };
-      });
-      await until('the CA goes', async () => (await more.target(name))?.data?.['ca.crt'] === undefined);
-      expect((await more.target(name))?.data).toEqual({ mine: 'stays' });
-      await more.end();
-    },
-  },
-  {
     name: 'a target whose label was taken away is right again',
     run: async (scene, { kube }) => {
       const labels = { 'trust.cert-manager.io/bundle': null };
@@ -182,28 +116,6 @@ export const OWN_CASES: readonly OwnCase[] = [
         const found = await scene.target();
         return found?.metadata.labels?.['trust.cert-manager.io/bundle'] === scene.name;
       });
-    },
-  },
-  {
-    name: 'an object that Handover keeps for itself is left alone, and named',
-    run: async (_scene, world) => {
-      const name = freshName('bundle');
-      await put(
-        world,
-        'shop',
-        name,
-        { 'ca.crt': 'ours' },
-        {
-          'handover.dev/managed': 'true',
-          'handover.dev/adopt': 'true',
-        },
-      );
-      const more = new Scene(world, name);
-      await more.create({ sources: [{ inLine: world.cas[0] }], target: { configMap: { key: 'ca.crt' } } });
-      await failsWith(more, 'SyncConfigMapTargetFailed', `shop/${name}`);
-      expect((await more.target('shop'))?.data).toEqual({ 'ca.crt': 'ours' });
-      expect((await more.target('kube-system'))?.data).toEqual({ 'ca.crt': joined(world.cas[0]) });
-      await more.end();
     },
   },
   {

@@ -1,36 +1,16 @@
-import { ADOPT, MANAGED_LABEL, TRUST_MANAGER } from '@handover/core';
-import { type Listener, WorkQueue } from '@handover/engine';
-import { type ConfigMap, configMaps, type Kube, type KubeObject, secrets } from '@handover/kube';
-import { after, HandoverError, type Instant } from '@handover/material';
-import { isCode, OperatorError } from '../../error.ts';
+import { TRUST_MANAGER } from '@handover/core';
+import { WorkQueue } from '@handover/engine';
+import { after, type Instant } from '@handover/material';
+import { OperatorError } from '../../error.ts';
 import { type BundleSeen, bundles, type Outcome, statusFor } from './bundle.ts';
-import type { FollowedBundles } from './followed-bundles.ts';
-import { Restores } from './restores.ts';
 import { sourcesOf } from './source-reader.ts';
 import { type Built, build, type SourceKind } from './sources.ts';
-import {
-  bodyOf,
-  contentOf,
-  isGiven,
-  isRight,
-  type TargetContent,
-  type TargetPlace,
-  type TargetSeen,
-  tooLarge,
-} from './targets.ts';
+import { TargetWriter, type WriterOptions } from './target-writer.ts';
+import { contentOf, type TargetContent } from './targets.ts';
 
-const API_KINDS = { ConfigMap: configMaps, Secret: secrets } as const;
 const RESYNC_MS = 60_000;
 /** While trust-manager runs; its end is heard of at once. */
 const RIVAL_MS = 300_000;
-
-export interface KeeperOptions {
-  readonly followed: FollowedBundles;
-  /** Writes for as long as this replica leads. */
-  readonly kube: Kube;
-  readonly now: () => Instant;
-  readonly on: Listener;
-}
 
 /** What the sources of a Bundle gave, and the contents made of it: kept while nothing that they name changes. */
 interface Made {
@@ -41,13 +21,14 @@ interface Made {
 
 /** Keeps the targets of trust-manager's Bundles, for as long as this replica leads. */
 export class BundleKeeper {
-  readonly #options: KeeperOptions;
+  readonly #options: WriterOptions;
   readonly #queue: WorkQueue;
   readonly #made = new Map<string, Made>();
-  readonly #restores = new Restores();
+  readonly #writer: TargetWriter;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: WriterOptions) {
     this.#options = options;
+    this.#writer = new TargetWriter(options);
     const { now, on } = options;
     this.#queue = new WorkQueue({
       now,
@@ -78,14 +59,17 @@ export class BundleKeeper {
   async #keep(name: string): Promise<Instant | undefined> {
     const { followed, now } = this.#options;
     const bundle = followed.bundle(name);
-    if (bundle === undefined || bundle.going) {
-      this.#made.delete(name);
-      return undefined;
-    }
+    if (bundle?.going === true) return undefined;
+    if (bundle === undefined) this.#made.delete(name);
+    if (bundle === undefined && this.#writer.left(name).length === 0) return undefined;
     const rival = followed.rival();
     if (rival !== undefined) {
       this.#sayRival(rival);
       return after(now(), RIVAL_MS);
+    }
+    if (bundle === undefined) {
+      if (followed.knowsAll) await this.#writer.cleanLeft(name);
+      return after(now(), RESYNC_MS);
     }
     const { outcome, errors } = await this.#sync(bundle);
     await this.#tell(bundle, outcome);
@@ -128,8 +112,8 @@ export class BundleKeeper {
     const places = followed
       .namespaces(spec.target.namespaceSelector)
       .flatMap((namespace) => [...contents.keys()].map((kind) => ({ kind, namespace, name: bundle.name })));
-    await this.#clean(bundle, places);
-    const troubles = await this.#write(bundle, places, contents);
+    await this.#writer.clean(bundle, places);
+    const troubles = await this.#writer.write(bundle, places, contents);
     const [first] = troubles;
     if (first === undefined) {
       const words =
@@ -173,87 +157,6 @@ export class BundleKeeper {
     return made;
   }
 
-  /** Takes from former targets what was written there; one that is empty then goes. */
-  async #clean(bundle: BundleSeen, places: readonly TargetPlace[]): Promise<void> {
-    const { followed, kube, on } = this.#options;
-    const wanted = new Set(places.map(textOf));
-    const former = followed
-      .targets(bundle.name)
-      .filter((seen) => !wanted.has(textOf(seen)) && !seen.going && seen.controller === bundle.uid);
-    for (const seen of former) {
-      try {
-        if (seen.keys.length > 0) await this.#empty(bundle, seen, kube);
-      } catch (error) {
-        if (isCode(error, 'KUBE_NOT_FOUND')) continue;
-        if (!(error instanceof HandoverError)) throw error;
-        // The namespace is no longer asked for: it does not hold up the others.
-        on({ kind: 'failed', what: `${textOf(seen)} of Bundle ${bundle.name}`, error, retryAt: undefined });
-      }
-    }
-  }
-
-  async #empty(bundle: BundleSeen, seen: TargetSeen, kube: Kube): Promise<void> {
-    const left = await this.#apply(seen, bodyOf(seen, bundle, seen.resourceVersion), kube);
-    const { data = {}, binaryData = {}, metadata } = left as ConfigMap;
-    if (Object.keys(data).length > 0 || Object.keys(binaryData).length > 0) return;
-    const { uid, resourceVersion } = metadata;
-    await kube.delete(API_KINDS[seen.kind], seen, { uid, resourceVersion });
-  }
-
-  /** Every target that is not right. One that cannot be written does not hold up the others. */
-  async #write(
-    bundle: BundleSeen,
-    places: readonly TargetPlace[],
-    contents: ReadonlyMap<SourceKind, TargetContent>,
-  ): Promise<readonly { readonly place: TargetPlace; readonly error: unknown }[]> {
-    const troubles: { readonly place: TargetPlace; readonly error: unknown }[] = [];
-    for (const place of places) {
-      const content = contents.get(place.kind);
-      const seen = this.#options.followed.target(place.kind, `${place.namespace}/${place.name}`);
-      if (content === undefined || (seen !== undefined && isRight(seen, content, bundle))) continue;
-      try {
-        await this.#writeOne(bundle, place, content, seen);
-      } catch (error) {
-        if (!(error instanceof HandoverError) || isCode(error, 'LEASE_LOST')) throw error;
-        troubles.push({ place, error });
-      }
-    }
-    return troubles;
-  }
-
-  async #writeOne(
-    bundle: BundleSeen,
-    place: TargetPlace,
-    content: TargetContent,
-    seen: TargetSeen | undefined,
-  ): Promise<void> {
-    const { kube, now } = this.#options;
-    const isRestore = seen?.annotations[TRUST_MANAGER.hash] === content.hash;
-    if (isRestore && !this.#restores.may(textOf(place), now()))
-      throw new OperatorError(
-        'OBJECT_OBSTACLE',
-        'it is changed again and again; see metadata.managedFields for who does it, and stop one of the two',
-      );
-    const large = tooLarge(content);
-    if (large !== undefined) throw new OperatorError('OBJECT_OBSTACLE', large);
-    // One without the label is not watched.
-    const there =
-      seen === undefined
-        ? await kube.get(API_KINDS[place.kind], { ...place, metadataOnly: true })
-        : undefined;
-    refuseForeign(there, place);
-    const version = seen?.resourceVersion ?? there?.metadata.resourceVersion;
-    await this.#apply(place, bodyOf(place, bundle, version, content), kube);
-  }
-
-  #apply({ kind, namespace, name }: TargetPlace, body: object, kube: Kube): Promise<object> {
-    return kube.patch(
-      API_KINDS[kind],
-      { namespace, name },
-      { apply: body, force: true, fieldManager: TRUST_MANAGER.manager },
-    );
-  }
-
   async #tell(bundle: BundleSeen, outcome: Outcome): Promise<void> {
     const { kube, now } = this.#options;
     const status = statusFor(bundle, outcome, now());
@@ -272,19 +175,3 @@ export class BundleKeeper {
     );
   }
 }
-
-const refuseForeign = (there: KubeObject | undefined, { kind, namespace, name }: TargetPlace): void => {
-  if (there === undefined) return;
-  if (there.metadata.labels?.[MANAGED_LABEL] === 'true')
-    throw new OperatorError(
-      'OBJECT_OBSTACLE',
-      'it is kept for an Authority, a Leaf or a TrustBundle of Handover; give the Bundle another name',
-    );
-  if (!isGiven(there, name))
-    throw new OperatorError(
-      'OBJECT_OBSTACLE',
-      `it was there before and is no target of a Bundle; to let the Bundle write its keys there: kubectl -n ${namespace} label ${kind.toLowerCase()} ${name} ${ADOPT}=true`,
-    );
-};
-
-const textOf = ({ kind, namespace, name }: TargetPlace): string => `${kind} ${namespace}/${name}`;

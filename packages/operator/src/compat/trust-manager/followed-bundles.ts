@@ -14,6 +14,7 @@ import { pause } from '@handover/runtime/pause';
 import { OperatorError } from '../../error.ts';
 import { type BundleSeen, bundleSeen, bundles } from './bundle.ts';
 import type { DefaultCasState } from './default-cas.ts';
+import { isOutput } from './holder.ts';
 import type { SourceKind } from './sources.ts';
 import { type TargetSeen, targetSeen } from './targets.ts';
 
@@ -30,6 +31,8 @@ interface SourceSeen {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly resourceVersion: string;
+  /** Then no selector takes it. */
+  readonly isOutput: boolean;
 }
 
 interface NamespaceSeen {
@@ -43,10 +46,11 @@ const KINDS: readonly SourceKind[] = ['ConfigMap', 'Secret'];
 /** How often to ask whether Bundles are there by now. */
 const KIND_MS = 30_000;
 
-const sourceSeen = ({ metadata }: KubeObject): SourceSeen => ({
-  name: metadata.name ?? '',
-  labels: metadata.labels ?? {},
-  resourceVersion: metadata.resourceVersion ?? '',
+const sourceSeen = (object: KubeObject): SourceSeen => ({
+  name: object.metadata.name ?? '',
+  labels: object.metadata.labels ?? {},
+  resourceVersion: object.metadata.resourceVersion ?? '',
+  isOutput: isOutput(object),
 });
 
 const namespaceSeen = ({ metadata }: KubeObject): NamespaceSeen => ({
@@ -58,15 +62,14 @@ const namespaceSeen = ({ metadata }: KubeObject): NamespaceSeen => ({
 const isReady = ({ status }: KubeObject): boolean =>
   ((status as { readyReplicas?: number } | undefined)?.readyReplicas ?? 0) > 0;
 
-const takes = (
-  source: ForeignBundleSource,
-  kind: SourceKind,
-  object: Omit<SourceSeen, 'resourceVersion'>,
-): boolean => {
+const isSelected = (selector: Selector, { isOutput, labels }: SourceSeen): boolean =>
+  !isOutput && selects(selector, labels);
+
+const takes = (source: ForeignBundleSource, kind: SourceKind, object: SourceSeen): boolean => {
   const reference = kind === 'ConfigMap' ? source.configMap : source.secret;
   if (reference === undefined) return false;
   return reference.name === undefined
-    ? selects(reference.selector ?? {}, object.labels)
+    ? isSelected(reference.selector ?? {}, object)
     : reference.name === object.name;
 };
 
@@ -187,12 +190,13 @@ export class FollowedBundles {
     );
   }
 
-  /** From now on `concerned` is told of Bundles to look at, all of them first. */
+  /** From now on `concerned` is told of Bundles to look at, all of them first, also those that are gone and have left something. */
   tell(concerned: (names: Iterable<string>) => void, absence: (error: Error) => void): void {
     this.#concerned = concerned;
     this.#absence = absence;
     if (this.#bundles.state.phase === 'idle') absence(this.#missing());
-    concerned(this.names());
+    const targets = [...this.#targets.values()].flatMap((informer) => informer.list());
+    concerned(new Set([...this.names(), ...targets.map(({ name }) => name)]));
   }
 
   defaultCasChanged(): void {
@@ -201,6 +205,11 @@ export class FollowedBundles {
 
   names(): readonly string[] {
     return this.#bundles.list().map(({ name }) => name);
+  }
+
+  /** Whether a Bundle that is not known is not there. */
+  get knowsAll(): boolean {
+    return this.#bundles.synced;
   }
 
   bundle(name: string): BundleSeen | undefined {
@@ -233,7 +242,7 @@ export class FollowedBundles {
   /** Names of the source objects that match, in order. */
   selected(kind: SourceKind, selector: Selector): readonly string[] {
     return (this.#sources.get(kind)?.list() ?? [])
-      .filter(({ labels }) => selects(selector, labels))
+      .filter((object) => isSelected(selector, object))
       .map(({ name }) => name)
       .sort();
   }

@@ -34,7 +34,7 @@ test('the hash is trust-manager’s: of the PEM, the passwords, the profile and 
 /** As a watch shows a target that trust-manager, or Handover, has written. */
 const written = (manager = 'trust-manager') => {
   const content = contentOf(pool, { key: 'ca.crt', metadata: { labels: { team: 'a' } } });
-  const { metadata } = bodyOf(place, bundle, '7', content);
+  const { metadata } = bodyOf(place, bundle, undefined, content);
   const fieldsV1 = { 'f:data': { '.': {}, 'f:ca.crt': {} }, 'f:metadata': { 'f:labels': { 'f:team': {} } } };
   return {
     content,
@@ -80,4 +80,64 @@ test('default CAs are PEM, or a package of trust-manager, and their version tell
   });
   for (const bad of ['{', '{}', '[]', '', 'words'])
     expect(() => parseDefaultCas(bad, 'file')).toThrow(/^file /);
+});
+
+test('of a labelled object no more is kept than is compared, however much it carries', () => {
+  const { content, object } = written();
+  const { metadata } = object;
+  const long = 'x'.repeat(200_000);
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`a${index}`, '']));
+  const fieldsV1 = { 'f:data': Object.fromEntries(Object.keys(many).map((key) => [`f:${key}`, {}])) };
+  const kept = (more: object): number => {
+    const { marks, ...seen } = targetSeen('ConfigMap', { metadata: { ...metadata, ...more } });
+    return JSON.stringify([seen, ...(marks ?? [])]).length;
+  };
+  const most = 6_000;
+  expect(kept({ annotations: { ...metadata.annotations, long } })).toBeLessThan(most);
+  expect(kept({ annotations: { 'trust.cert-manager.io/hash': long } })).toBeLessThan(most);
+  expect(kept({ annotations: many })).toBeLessThan(most);
+  expect(kept({ labels: many })).toBeLessThan(most);
+  expect(kept({ managedFields: [{ manager: 'trust-manager', fieldsV1 }] })).toBeLessThan(most);
+  // Beside many others, the labels of the Bundle are taken for right by its hash.
+  const crowded = { metadata: { ...metadata, annotations: { ...metadata.annotations, ...many } } };
+  expect(isRight(targetSeen('ConfigMap', crowded), content, bundle)).toBe(true);
+});
+
+test('an object that was given over, or that holds data of others and has no owner yet, gets none; one of trust-manager keeps its owner', () => {
+  const { content, object } = written();
+  const { metadata } = object;
+  const others = {
+    managedFields: [
+      ...metadata.managedFields,
+      { manager: 'a-person', fieldsV1: { 'f:data': { 'f:mine': {} } } },
+    ],
+  };
+  const adopted = { labels: { ...metadata.labels, 'handover.dev/adopt': 'true' } };
+  const judged = (more: object) => {
+    const seen = targetSeen('ConfigMap', { metadata: { ...metadata, ...more } });
+    const owned = bodyOf(place, bundle, seen, content).metadata.ownerReferences !== undefined;
+    return { owned, right: isRight(seen, content, bundle) };
+  };
+  expect(judged({})).toEqual({ owned: true, right: true });
+  expect(judged({ ownerReferences: [] })).toEqual({ owned: true, right: false });
+  expect(judged(others)).toEqual({ owned: true, right: true });
+  expect(judged({ ...others, ownerReferences: [] })).toEqual({ owned: false, right: true });
+  expect(judged(adopted)).toEqual({ owned: false, right: false });
+  expect(judged({ ...adopted, ownerReferences: [] })).toEqual({ owned: false, right: true });
+});
+
+test('an object is a target by its label, its owner or its hash; the label of another Bundle makes the hash worth nothing', () => {
+  const { metadata } = written().object;
+  const { ownerReferences, annotations } = metadata;
+  const label = (value: string) => ({ 'trust.cert-manager.io/bundle': value });
+  const holder = (more: object) => targetSeen('ConfigMap', { metadata: { name: 'mesh', ...more } }).holder;
+  expect(holder({})).toBe('foreign');
+  expect(holder({ labels: label('mesh') })).toBe('bundle');
+  expect(holder({ labels: label('other') })).toBe('foreign');
+  expect(holder({ annotations })).toBe('bundle');
+  expect(holder({ annotations, labels: label('other') })).toBe('foreign');
+  expect(holder({ ownerReferences, labels: label('other') })).toBe('bundle');
+  expect(holder({ labels: { ...label('other'), 'handover.dev/adopt': 'true' } })).toBe('bundle');
+  const kept = { 'handover.dev/managed': 'true', 'handover.dev/adopt': 'true', ...label('mesh') };
+  expect(holder({ labels: kept, annotations, ownerReferences })).toBe('handover');
 });

@@ -10,6 +10,7 @@ import {
 } from '@handover/core';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { bytesOf, type Certificate } from '@handover/material';
+import { type Holder, holderOf } from './holder.ts';
 import { type Pool, sha256 } from './pool.ts';
 import type { SourceKind } from './sources.ts';
 
@@ -25,14 +26,19 @@ export interface TargetSeen {
   readonly namespace: string;
   readonly name: string;
   readonly resourceVersion: string;
-  readonly uid: string;
-  /** Of its controlling owner. */
+  readonly holder: Holder;
+  /** UID of its controlling owner. */
   readonly controller: string | undefined;
   readonly bundle: string | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  /** Data keys that trust-manager, or Handover in its stead, wrote last. */
+  readonly hash: string | undefined;
+  /** Hashes of its labels and annotations; undefined: too many to keep. */
+  readonly marks: ReadonlySet<string> | undefined;
+  /** Data keys that trust-manager, or Handover in its stead, wrote last: at most one more than any target has. */
   readonly keys: readonly string[];
+  /** Whether its owner gave it over. */
+  readonly isAdopted: boolean;
+  /** Whether another program or person wrote some of its data. */
+  readonly hasOtherData: boolean;
   readonly going: boolean;
 }
 
@@ -116,57 +122,61 @@ export const tooLarge = ({ pem, binary }: TargetContent): string | undefined => 
   return size <= MOST_BYTES ? undefined : `${size} bytes are more than a target can hold (${MOST_BYTES})`;
 };
 
-const isDifferent = (
-  wanted: Readonly<Record<string, string>>,
-  is: Readonly<Record<string, string>>,
-): boolean => Object.entries(wanted).some(([key, value]) => is[key] !== value);
+/** Anybody may label a ConfigMap as a target, and annotate it with 256 kB: of one object no more than this is kept. */
+const MOST_MARKS = 64;
+/** PEM, JKS and PKCS#12. */
+const MOST_KEYS = 3;
+/** SHA-256 in hex. */
+const HASH_LENGTH = 64;
+
+const marksOf = ({ labels = {}, annotations = {} }: Pick<KubeObject['metadata'], 'labels' | 'annotations'>) =>
+  [labels, annotations].flatMap((map, index) =>
+    Object.entries(map).map(([key, value]) => sha256(`${index} ${key} ${value}`)),
+  );
+
+/** The data of others goes with an object that has an owner, when that owner goes: such an object gets none. One that trust-manager made its own stays so, unless its owner says otherwise. */
+export const isGuest = ({ isAdopted, hasOtherData, controller }: TargetSeen, { uid }: BundleId): boolean =>
+  isAdopted || (hasOtherData && controller !== uid);
 
 /** A key that somebody else wrote has left the list of keys, so the data itself need not be read. */
 export const isRight = (seen: TargetSeen, content: TargetContent, bundle: BundleId): boolean => {
   const keys = new Set([content.pem[0], ...content.binary.map(([key]) => key)]);
   return (
-    seen.controller === bundle.uid &&
+    (seen.controller === bundle.uid) !== isGuest(seen, bundle) &&
     seen.bundle === bundle.name &&
-    seen.annotations[TRUST_MANAGER.hash] === content.hash &&
-    !isDifferent(content.labels, seen.labels) &&
-    !isDifferent(content.annotations, seen.annotations) &&
+    seen.hash === content.hash &&
+    marksOf(content).every((mark) => seen.marks?.has(mark) ?? true) &&
     seen.keys.length === keys.size &&
     seen.keys.every((key) => keys.has(key))
   );
 };
 
-/** Whether an object is a target already, also one that lost its label or its owner; or whether its owner gave it over. */
-export const isGiven = ({ metadata }: KubeObject, bundle: string): boolean =>
-  metadata.labels?.[TRUST_MANAGER.bundle] === bundle ||
-  metadata.labels?.[ADOPT] === 'true' ||
-  metadata.annotations?.[TRUST_MANAGER.hash] !== undefined ||
-  (metadata.ownerReferences ?? []).some(
-    ({ apiVersion, kind, name }) =>
-      kind === 'Bundle' && name === bundle && apiVersion.startsWith(`${TRUST_MANAGER.group}/`),
+const keysIn = ({ fieldsV1 }: ManagedFields): readonly string[] =>
+  ['f:data', 'f:binaryData'].flatMap((part) =>
+    Object.keys((fieldsV1?.[part] as Fields | undefined) ?? {}).flatMap((field) =>
+      field.startsWith('f:') ? [field.slice(2)] : [],
+    ),
   );
 
-const keysIn = ({ manager, fieldsV1 }: ManagedFields): readonly string[] =>
-  manager !== TRUST_MANAGER.manager
-    ? []
-    : ['f:data', 'f:binaryData'].flatMap((part) =>
-        Object.keys((fieldsV1?.[part] as Fields | undefined) ?? {}).flatMap((field) =>
-          field.startsWith('f:') ? [field.slice(2)] : [],
-        ),
-      );
-
-export const targetSeen = (kind: SourceKind, { metadata }: KubeObject): TargetSeen => {
+export const targetSeen = (kind: SourceKind, object: KubeObject): TargetSeen => {
+  const { metadata } = object;
   const { labels = {}, annotations = {}, ownerReferences = [], managedFields = [] } = metadata;
+  const hash = annotations[TRUST_MANAGER.hash];
+  const isFew = Object.keys(labels).length + Object.keys(annotations).length <= MOST_MARKS;
+  const isOurs = ({ manager }: ManagedFields): boolean => manager === TRUST_MANAGER.manager;
   return {
     kind,
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
-    uid: metadata.uid ?? '',
+    holder: holderOf(object),
     controller: ownerReferences.find(({ controller }) => controller === true)?.uid,
     bundle: labels[TRUST_MANAGER.bundle],
-    labels,
-    annotations,
-    keys: [...new Set(managedFields.flatMap(keysIn))],
+    hash: hash?.length === HASH_LENGTH ? hash : undefined,
+    marks: isFew ? new Set(marksOf(metadata)) : undefined,
+    keys: [...new Set(managedFields.filter(isOurs).flatMap(keysIn))].slice(0, MOST_KEYS + 1),
+    isAdopted: labels[ADOPT] === 'true',
+    hasOtherData: managedFields.some((fields) => !isOurs(fields) && keysIn(fields).length > 0),
     going: metadata.deletionTimestamp !== undefined,
   };
 };
@@ -177,11 +187,20 @@ export interface TargetPlace {
   readonly name: string;
 }
 
-/** What to apply. Without content: all that trust-manager wrote leaves the object. */
+const ownerOf = ({ name, uid }: BundleId) => ({
+  apiVersion: `${TRUST_MANAGER.group}/v1alpha1`,
+  kind: 'Bundle',
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** What to apply to an object that was seen so, or was not there. Without content: all that trust-manager wrote leaves it, but for the label. */
 export const bodyOf = (
   { kind, namespace, name }: TargetPlace,
   bundle: BundleId,
-  resourceVersion: string | undefined,
+  seen: TargetSeen | undefined,
   content?: TargetContent,
 ): KubeObject => {
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
@@ -199,21 +218,12 @@ export const bodyOf = (
     metadata: {
       name,
       namespace,
-      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(seen === undefined ? {} : { resourceVersion: seen.resourceVersion }),
       labels: { ...content?.labels, [TRUST_MANAGER.bundle]: bundle.name },
       ...(content === undefined
         ? {}
         : { annotations: { ...content.annotations, [TRUST_MANAGER.hash]: content.hash } }),
-      ownerReferences: [
-        {
-          apiVersion: `${TRUST_MANAGER.group}/v1alpha1`,
-          kind: 'Bundle',
-          name: bundle.name,
-          uid: bundle.uid,
-          controller: true,
-          blockOwnerDeletion: true,
-        },
-      ],
+      ...(seen !== undefined && isGuest(seen, bundle) ? {} : { ownerReferences: [ownerOf(bundle)] }),
     },
     ...parts,
   };
