@@ -124,7 +124,7 @@ export {
   type TakeLook,
   takeLook,
 } from './look/look.ts';
-export { refusalOf } from './look/may-issue.ts';
+export { refusalOf, servesNamespace } from './look/may-issue.ts';
 export type { Meters } from './look/meters.ts';
 export { isDate, isObjectRecord } from './look/object-record.ts';
 export {

@@ -197,6 +197,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'What the operator recorded about consumers cannot be parsed.',
     'Delete the ConfigMap; the operator writes it again.',
   ),
+  SIGNING_REQUEST_KEY_TYPE: entry(
+    'A signing request is for a kind of key that no TLS peer takes.',
+    'Set `keyType` of the podCertificate volume to `ECDSAP256`, `ECDSAP384`, `RSA3072` or `RSA4096`.',
+  ),
   SIGNING_REQUEST_MALFORMED: entry(
     'A signing request of a pod cannot be read.',
     'Delete the pod: the kubelet creates a new request.',

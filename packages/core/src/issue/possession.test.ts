@@ -99,6 +99,21 @@ test('a proof signs the uid of the pod, and no other', () => {
   );
 });
 
+test('a key that cannot sign, or not as a proof is signed, is refused with a code of its own', () => {
+  for (const { publicKey } of [
+    generateKeyPairSync('x25519'),
+    generateKeyPairSync('x448'),
+    generateKeyPairSync('ed448'),
+    generateKeyPairSync('ec', { namedCurve: 'SM2' }),
+    // The types of Node.js do not list it.
+    generateKeyPairSync('dh' as 'x25519', { group: 'modp14' } as object),
+    generateKeyPairSync('rsa-pss', { modulusLength: 2048, hashAlgorithm: 'sha512' }),
+  ])
+    expect(codeOf(() => keyWithProof(spkiOf(publicKey), Buffer.alloc(64), 'uid'))).toBe(
+      'SIGNING_REQUEST_KEY_TYPE',
+    );
+});
+
 test('certificates are issued for ECDSA P-256 and P-384 and for RSA, and for no other key', () => {
   const nameOf = (pair: { readonly publicKey: KeyObject }) => keyAlgorithmOf(pair.publicKey);
   expect(nameOf(generateKeyPairSync('ec', { namedCurve: 'prime256v1' }))).toBe('ECDSA-P256');

@@ -35,6 +35,9 @@ const unproven = (): never => {
   );
 };
 
+/** Keys that sign as `keyWithProof` expects. OpenSSL has others, some of which sign nothing. */
+const PROVING: readonly KeyObject['asymmetricKeyType'][] = ['rsa', 'ec', 'ed25519'];
+
 const keyOf = (spki: Uint8Array): KeyObject => {
   try {
     return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
@@ -91,6 +94,11 @@ export const keyOfSigningRequest = (der: Uint8Array): KeyObject => {
 /** How older PodCertificateRequests show the same: the ASCII bytes of `text` are signed. RSA signs with PSS, all but Ed25519 over SHA-256. */
 export const keyWithProof = (spki: Uint8Array, proof: Uint8Array, text: string): KeyObject => {
   const key = keyOf(spki);
+  if (!PROVING.includes(key.asymmetricKeyType))
+    throw new CoreError(
+      'SIGNING_REQUEST_KEY_TYPE',
+      `a key of type ${key.asymmetricKeyType ?? 'unknown'} is not one that the kubelet makes; create one of ECDSA or RSA`,
+    );
   const data = Buffer.from(text, 'latin1');
   const fits =
     key.asymmetricKeyType === 'rsa'

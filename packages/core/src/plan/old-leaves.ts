@@ -68,7 +68,7 @@ export const ownLeafWait = (
       ]
     : [
         `to get a certificate of CA generation ${generation.number}`,
-        `${seen.writtenBy.program} refreshes it; a shorter lifetime shortens this`,
+        seen.writtenBy.remark ?? `${seen.writtenBy.program} refreshes it; a shorter lifetime shortens this`,
       ];
   return `${what}${until} (${how}; or restart it)`;
 };

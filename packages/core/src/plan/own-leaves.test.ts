@@ -109,6 +109,7 @@ test('what the process shows counts though its certificate is not known any more
   expect(waits(story)).toEqual([]);
   holder(story, { issuer: 'ca1', created: T0, proofs, blocks: false });
   expect(JSON.stringify(story.plan().blockedBy)).toContain(OBJECT);
+  expect(JSON.stringify(story.plan().blockedBy)).toContain('any old leaf of it ends by 2030-01-04');
 });
 
 test('a pod that is younger than the new CA has never had another certificate', () => {

@@ -79,11 +79,13 @@ export const awaitedLeaves = (
     // What its one process shows decides: gate 2 asks that process. In another namespace that would be a claim.
     if (writtenBy.ofOneProcess === true && !context.elsewhere.has(id)) return [];
     if (oldLeavesGone(context, id, current) !== undefined) return [];
-    const { program, asked, failing, remark } = writtenBy;
+    const { program, asked, failing, remark, ofOneProcess } = writtenBy;
     const end = new Date(leaf.notAfter).toISOString();
     const how =
       failing ?? remark ?? (asked === 'never' ? `${program} renews it without being asked` : undefined);
-    const detail = how === undefined ? '' : ` (${how}; its old leaf ends at ${end})`;
+    // Whether a process still has one is not always known.
+    const old = ofOneProcess === true ? 'any old leaf of it ends by' : 'its old leaf ends at';
+    const detail = how === undefined ? '' : ` (${how}; ${old} ${end})`;
     const waitsFor = `to get a leaf of CA generation ${current.number} from ${program}${detail}`;
     return [{ consumer: id, waitsFor, since: current.since }];
   });

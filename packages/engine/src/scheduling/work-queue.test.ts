@@ -165,6 +165,26 @@ describe('The work queue', () => {
     await ended;
   });
 
+  test('waits with 200,000 keys that are due later, and works on one that is due', async () => {
+    const stop = new AbortController();
+    const done: string[] = [];
+    const queue = new WorkQueue({
+      now: () => START,
+      random: () => 0,
+      work: async (key) => {
+        done.push(key);
+        stop.abort();
+        return undefined;
+      },
+      onError: () => {},
+    });
+    for (let index = 0; index < 200_000; index++) queue.add(`later ${index}`, instant(START + 60_000));
+    const ended = queue.run(stop.signal);
+    queue.add('now');
+    await ended;
+    expect(done).toEqual(['now']);
+  });
+
   test('ends with the error of an onError that throws', async () => {
     const queue = new WorkQueue({
       now: () => START,

@@ -100,8 +100,9 @@ export class WorkQueue<Key = string> {
         continue;
       }
       // A due key without a place gets another look when some work ends.
-      const wait = Math.min(...[...this.#due.values()].map((due) => due.at).filter((due) => due > at)) - at;
-      await this.#sleep(Math.min(wait, LONGEST_TIMER), signal);
+      let wait = LONGEST_TIMER;
+      for (const due of this.#due.values()) if (due.at > at) wait = Math.min(wait, due.at - at);
+      await this.#sleep(wait, signal);
     }
     await Promise.all(working);
     if (broken.length > 0) throw broken[0];

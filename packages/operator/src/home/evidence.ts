@@ -70,6 +70,7 @@ export const evidenceWith = ({
             fresh,
             wordOf,
             podLeaves,
+            namespaces: () => resources.declarations.namespaces() ?? new Map(),
             labelsOf: async (name) =>
               (await source.held({ plural: 'clustertrustbundles', namespace: undefined, name, part: '' }))
                 ?.labels ?? {},

@@ -59,6 +59,11 @@ const denied = (reason: string, message: string): Refused => ({ is: 'Denied', re
 const failed = (reason: string, message: string): Refused => ({ is: 'Failed', reason, message });
 const waits = (why: string): Verdict => ({ is: 'waits', why });
 
+const UNSUPPORTED_KEY = denied(
+  'UnsupportedKeyType',
+  'too many TLS peers refuse certificates with such a key; set keyType of the podCertificate volume to ECDSAP256, ECDSAP384, RSA3072 or RSA4096',
+);
+
 const keyOf = (possession: Possession, podUid: string): KeyObject | Refused => {
   try {
     return 'request' in possession
@@ -66,6 +71,7 @@ const keyOf = (possession: Possession, podUid: string): KeyObject | Refused => {
       : keyWithProof(possession.spki, possession.proof, podUid);
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
+    if (error.code === 'SIGNING_REQUEST_KEY_TYPE') return UNSUPPORTED_KEY;
     const reason = error.code === 'SIGNING_REQUEST_UNPROVEN' ? 'ProofOfPossession' : 'MalformedRequest';
     return failed(reason, `${error.code}: ${error.message}`);
   }
@@ -162,11 +168,7 @@ export const judge = (request: PodRequest, circumstances: Circumstances): Verdic
   const key = keyOf(request.possession, request.pod.uid);
   if ('is' in key) return key;
   const algorithm = keyAlgorithmOf(key);
-  if (algorithm === undefined || algorithm === 'RSA-2048')
-    return denied(
-      'UnsupportedKeyType',
-      'too many TLS peers refuse certificates with such a key; set keyType of the podCertificate volume to ECDSAP256, ECDSAP384, RSA3072 or RSA4096',
-    );
+  if (algorithm === undefined || algorithm === 'RSA-2048') return UNSUPPORTED_KEY;
   if (issueTo.keys !== undefined && !issueTo.keys.includes(algorithm))
     return denied(
       'UnsupportedKeyType',

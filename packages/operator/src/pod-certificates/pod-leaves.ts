@@ -13,15 +13,27 @@ const MOST = 20_000;
  */
 export class PodLeaves implements PodLeafSource {
   readonly #known = new Map<string, PodLeaf>();
+  readonly #refused = new Set<string>();
 
   saw({ stand, pod, signer }: PodRequest): void {
+    const key = keyOf(pod.uid, signer);
+    if (this.#refused.size >= MOST) this.#refused.clear();
+    if (stand.is === 'refused') this.#refused.add(key);
     if (stand.is !== 'issued') return;
     const [certificate] = readableCertificates(bytesOf(stand.chain));
-    const key = keyOf(pod.uid, signer);
     const before = this.#known.get(key);
     if (certificate === undefined || (before !== undefined && before.issuedAt > stand.at)) return;
-    if (this.#known.size >= MOST) this.#known.clear();
+    if (this.#known.size >= MOST) {
+      this.#known.clear();
+      // Without what was granted, a refusal says nothing.
+      this.#refused.clear();
+    }
     this.#known.set(key, { certificate, issuedAt: stand.at });
+  }
+
+  refused(podUid: string, signer: string): boolean {
+    const key = keyOf(podUid, signer);
+    return this.#refused.has(key) && !this.#known.has(key);
   }
 
   /** Only what a CA of this authority has signed counts: whoever may write the status of requests could put anything there. */

@@ -28,8 +28,23 @@ interface Status {
   readonly generations?: readonly { readonly generation: number }[];
 }
 
+const EVERY_NAMESPACE = { namespaceSelector: {}, uris: ['spiffe://cluster.local/ns/{namespace}/sa/*'] };
+
+/** The same with a second podCertificate volume of the same signer. */
+const withTwoVolumes = (pod: KubeObject): KubeObject => {
+  const spec = pod.spec as { readonly volumes: readonly object[] };
+  const volumes = [...spec.volumes, ...spec.volumes.map((volume) => ({ ...volume, name: 'second' }))];
+  return { ...pod, spec: { ...spec, volumes } } as KubeObject;
+};
+
+interface PodMade {
+  readonly namespace?: string;
+  readonly phase?: 'Pending' | 'Running';
+  readonly twoVolumes?: boolean;
+}
+
 /** An API server with an Authority that signs for pods, and an operator. */
-const stage = async () => {
+const stage = async (issueTo: object = EVERY_NAMESPACE) => {
   const server = await FakeApiServer.start();
   const kube = connect(server.config, { signal: new AbortController().signal, rate: false });
   for (const crd of crds()) await kube.create(customResourceDefinitions, crd as unknown as KubeObject);
@@ -42,7 +57,7 @@ const stage = async () => {
     spec: {
       podCertificates: {},
       rotation: { reloadWithin: '1s' },
-      issueTo: { namespaceSelector: {}, uris: ['spiffe://cluster.local/ns/{namespace}/sa/*'] },
+      issueTo,
     },
   } as KubeObject);
   const operate = () => {
@@ -70,14 +85,28 @@ const stage = async () => {
       await stop();
       stop = operate();
     },
-    pod: (name: string, annotations: object = {}, namespace = 'prod'): Promise<KubeObject> =>
-      kube.create(pods, {
-        ...certifiedPod(namespace, name, SIGNER, { metadata: { annotations } }),
-        status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
-      } as KubeObject),
+    pod: async (name: string, annotations: object = {}, made: PodMade = {}): Promise<KubeObject> => {
+      const { namespace = 'prod', phase = 'Running', twoVolumes = false } = made;
+      const pod = certifiedPod(namespace, name, SIGNER, { metadata: { annotations } });
+      await kube.create(pods, twoVolumes ? withTwoVolumes(pod) : pod);
+      const ready = { type: 'Ready', status: phase === 'Running' ? 'True' : 'False' };
+      const status = { phase, conditions: [ready] };
+      return kube.patch(pods, { namespace, name, subresource: 'status' }, { merge: { status } });
+    },
+    refused: async (pod: KubeObject, spec: object = {}): Promise<void> => {
+      const { namespace, name = '' } = (await kube.create(REQUESTS, requestFor(pod, SIGNER, spec))).metadata;
+      await eventually(async () => {
+        const found = (await kube.get(REQUESTS, { namespace, name }))?.status as {
+          conditions?: readonly { type: string }[];
+        };
+        return found?.conditions?.[0]?.type === 'Denied';
+      }, LONG);
+    },
     /** The kubelet's part: one request, and its answer. Returns its name. */
-    certified: async (pod: KubeObject): Promise<string> => {
-      const { namespace, name = '' } = (await kube.create(REQUESTS, requestFor(pod, SIGNER))).metadata;
+    certified: async (pod: KubeObject, maxExpirationSeconds = 86_400): Promise<string> => {
+      const { namespace, name = '' } = (
+        await kube.create(REQUESTS, requestFor(pod, SIGNER, { maxExpirationSeconds }))
+      ).metadata;
       await eventually(async () => {
         const found = (await kube.get(REQUESTS, { namespace, name }))?.status as {
           certificateChain?: string;
@@ -90,6 +119,8 @@ const stage = async () => {
       kube.patch(RESOURCE_KINDS.Authority, MESH, {
         merge: { metadata: { annotations: { [ROTATE]: 'one' } } },
       }),
+    /** The new CA signs. */
+    activated: (): Promise<void> => eventually(async () => (await status()).phase === 'Activating', LONG),
     waiting: (consumer: string, words: string): Promise<void> =>
       eventually(
         async () =>
@@ -153,11 +184,72 @@ describe.concurrent('a rotation', () => {
 
   test('waits for a pod of another namespace until its certificate came', async () => {
     await using on = await stage();
-    const pod = await on.pod('far', {}, 'shop');
+    const pod = await on.pod('far', {}, { namespace: 'shop' });
     await on.certified(pod);
     await on.rotate();
     await on.alone('shop/podcertificates/far');
     await on.certified(pod);
     await on.done();
+  }, 300_000);
+
+  test.each([
+    ['its own', 'prod', 'pod prod/web'],
+    ['another', 'shop', 'shop/podcertificates/web'],
+  ])(
+    'waits for a pod of %s namespace with two certificates, of which one was refreshed, until it is created anew',
+    async (_, namespace, consumer) => {
+      await using on = await stage();
+      const made = { namespace, twoVolumes: true };
+      const [pod, control] = [await on.pod('web', HOT, made), await on.pod('control', HOT)];
+      for (const seconds of [3_600, 86_400]) await on.certified(pod, seconds);
+      await on.certified(control);
+      await on.rotate();
+      await on.activated();
+      // One volume alone, twice: its lifetime is shorter than the other's.
+      for (const seconds of [3_600, 3_600]) await on.certified(pod, seconds);
+      await on.certified(control);
+      await on.alone(consumer);
+      await on.waiting(consumer, 'the pod has 2 certificates of this Authority');
+      await on.kube.delete(pods, { namespace, name: 'web' });
+      const anew = await on.pod('web', HOT, made);
+      for (const seconds of [3_600, 86_400]) await on.certified(anew, seconds);
+      await on.done();
+    },
+    300_000,
+  );
+
+  test('does not wait for a pod of a namespace that issueTo does not select', async () => {
+    await using on = await stage({});
+    const pod = await on.pod('web', HOT);
+    await on.certified(pod);
+    await on.refused(await on.pod('far', HOT, { namespace: 'shop', phase: 'Pending' }));
+    await on.pod('further', HOT, { namespace: 'shop' });
+    await on.rotate();
+    await on.alone('pod prod/web');
+    await on.certified(pod);
+    await on.done();
+  }, 300_000);
+
+  test('does not wait for a pod elsewhere that was refused its certificate and never started', async () => {
+    await using on = await stage();
+    const stray = { unverifiedUserAnnotations: { 'example.com/a': 'b' } };
+    const pod = await on.pod('web', HOT);
+    await on.certified(pod);
+    await on.refused(await on.pod('pending', HOT, { namespace: 'shop', phase: 'Pending' }), stray);
+    await on.refused(await on.pod('running', HOT, { namespace: 'shop' }), stray);
+    await on.rotate();
+    await on.activated();
+    await on.certified(pod);
+    await on.alone('shop/podcertificates/running');
+    await on.waiting('shop/podcertificates/running', 'its request was refused');
+  }, 300_000);
+
+  test('waits for a refused pod of its own namespace, and says so', async () => {
+    await using on = await stage();
+    await on.certified(await on.pod('before', HOT));
+    const stray = { unverifiedUserAnnotations: { 'example.com/a': 'b' } };
+    await on.refused(await on.pod('web', HOT, { phase: 'Pending' }), stray);
+    await on.rotate();
+    await on.waiting('pod prod/web', 'its request was refused');
   }, 300_000);
 });

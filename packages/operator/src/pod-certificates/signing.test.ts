@@ -181,6 +181,14 @@ test('a stolen key, a broken request and a strange pod fail; keys that peers ref
   expect(await reasons(pod, { serviceAccountName: 'admin' })).toBe('Failed PodMismatch');
   expect(await reasons(bare, {})).toBe('Failed PodMismatch');
   expect(await reasons(pod, { stubPKCS10Request: edwards })).toBe('Denied UnsupportedKeyType');
+  for (const { publicKey } of [generateKeyPairSync('x25519'), generateKeyPairSync('ed448')])
+    expect(
+      await reasons(pod, {
+        stubPKCS10Request: undefined,
+        pkixPublicKey: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+        proofOfPossession: 'MAA=',
+      }),
+    ).toBe('Denied UnsupportedKeyType');
   expect(await reasons(pod, { unverifiedUserAnnotations: { 'example.com/cn': 'admin' } })).toBe(
     'Denied InvalidUnverifiedUserAnnotations',
   );

@@ -13,8 +13,8 @@ export interface WatchedRequestsOptions {
   readonly kube: Kube;
   /** An open request, by `namespace/name`. */
   readonly onRequest: (id: string) => void;
-  /** A pod got a certificate. */
-  readonly onIssued: (request: PodRequest) => void;
+  /** A pod got a certificate, or a refusal. */
+  readonly onAnswered: (request: PodRequest) => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -78,7 +78,7 @@ export class WatchedRequests {
 
   /** Ends with the signal, or when the API server has no requests of this version any more. */
   async #follow(version: string, signal: AbortSignal): Promise<void> {
-    const { kube, onRequest, onIssued } = this.#options;
+    const { kube, onRequest, onAnswered } = this.#options;
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
     const requests = new Informer<KubeObject, PodRequest>(kube, podCertificateRequests(version), {
@@ -86,10 +86,12 @@ export class WatchedRequests {
     });
     const selecting = new Informer<KubeObject, ServiceSeen>(kube, services, { project: serviceOf });
     requests.on('changed', ({ before, after }) => {
-      if (after?.stand.is === 'open') onRequest(`${after.namespace}/${after.name}`);
-      if (after?.stand.is !== 'issued' || before?.stand.is === 'issued') return;
-      this.leaves.saw(after);
-      onIssued(after);
+      if (after === undefined) return;
+      if (after.stand.is === 'open') onRequest(`${after.namespace}/${after.name}`);
+      else if (before === undefined || before.stand.is === 'open') {
+        this.leaves.saw(after);
+        onAnswered(after);
+      }
     });
     requests.on('trouble', (error) => {
       if (isCode(error, 'KUBE_NOT_FOUND')) over.abort();

@@ -92,7 +92,7 @@ export function openKubeHome({
       ? new WatchedRequests({
           kube,
           onRequest: changes.podRequested,
-          onIssued: ({ authority }) => changes.podCertified(authority),
+          onAnswered: ({ authority }) => changes.podCertified(authority),
           onTrouble,
         })
       : undefined;

@@ -52,6 +52,7 @@ test('a workload that this Authority rolls is a consumer though it has no pod at
     labelsOf: async () => ({}),
     obstacle: () => undefined,
     isUnderWay: (consumer) => consumer === 'DaemonSet default/stamped-just-now',
+    namespaces: () => new Map(),
   });
   const found = await source.consumers(RESPONSIBILITIES, undefined, instant(Date.UTC(2030, 0, 1)), []);
   expect(found.map(({ id, workload, instances }) => [id, workload?.rolling, instances])).toEqual([

@@ -1,13 +1,15 @@
 import { type InstanceSeen, RELOAD, type Reload, signerOf, TAKE_OVER, TRUST_HASH } from '@handover/core';
-import type {
-  AuthorityId,
-  AuthorityRecord,
-  ConsumerFound,
-  EvidenceSource,
-  Labels,
-  ObjectId,
-  ProcessShown,
-  Responsibilities,
+import {
+  type AuthorityId,
+  type AuthorityRecord,
+  type Catalogue,
+  type ConsumerFound,
+  type EvidenceSource,
+  type Labels,
+  type ObjectId,
+  type ProcessShown,
+  type Responsibilities,
+  servesNamespace,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
@@ -73,6 +75,8 @@ export interface PodConsumerOptions {
   readonly reloader?: ReloaderCompat | undefined;
   /** Certificates that pods got for themselves; undefined: none is known. */
   readonly podLeaves?: PodLeafSource | undefined;
+  /** Labels of the namespaces. */
+  readonly namespaces: () => Catalogue['namespaces'];
 }
 
 const NOTHING_READ = { presents: new Set<ObjectId>(), verifies: new Set<ObjectId>() };
@@ -135,13 +139,18 @@ export class PodConsumers implements EvidenceSource {
     now: Instant,
   ): readonly Promise<ConsumerFound>[] {
     if (record === undefined) return [];
-    const { podLeaves, showing } = this.#options;
+    const { podLeaves, showing, namespaces } = this.#options;
     const { id: authority } = responsibilities;
+    const labels = namespaces();
     const signer = signerOf(authority);
     return pods.flatMap((pod) => {
       const held = pod.ended ? undefined : pod.signers.find((one) => one.signer === signer);
-      if (held === undefined) return [];
+      if (held === undefined || !servesNamespace(responsibilities.authority, pod.namespace, labels))
+        return [];
       const blocks = pod.namespace === responsibilities.authority.metadata.namespace;
+      const refused = podLeaves?.refused(pod.uid, signer) ?? false;
+      // It never got a certificate. One that has started may have had one that is not known any more.
+      if (refused && !pod.started && !blocks) return [];
       const patience = blocks ? OWN_MS : FOREIGN_MS;
       return [
         (async () => {
@@ -154,7 +163,8 @@ export class PodConsumers implements EvidenceSource {
             () => undefined,
           );
           const leaf = podLeaves?.of(pod.uid, signer, record);
-          return holderOf({ pod, blocks, reload, instance, leaf, state: record.state });
+          const { sources } = held;
+          return holderOf({ pod, blocks, reload, instance, leaf, state: record.state, sources, refused });
         })(),
       ];
     });

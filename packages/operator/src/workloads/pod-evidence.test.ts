@@ -57,6 +57,7 @@ const asked = async (podUid: string) => {
     owner: undefined,
     references: [],
     signers: [],
+    started: true,
     annotations: { 'handover.dev/ack-port': String((server.address() as AddressInfo).port) },
   };
   return { pod, seen };

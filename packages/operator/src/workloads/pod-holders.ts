@@ -22,6 +22,10 @@ interface Holder {
   readonly instance: InstanceSeen;
   readonly leaf: (PodLeaf & { readonly issuer: string }) | undefined;
   readonly state: AuthorityState;
+  /** How many certificates of this authority the pod has. */
+  readonly sources: number;
+  /** Each request of the pod that is known was refused. */
+  readonly refused: boolean;
 }
 
 const endOf = ({ anchors: [{ notAfter }], podsUntil }: Generation) =>
@@ -62,10 +66,32 @@ const known = ({ certificate, issuedAt, issuer }: NonNullable<Holder['leaf']>): 
   othersExpire: undefined,
 });
 
+/**
+ * A request does not name its volume, and the kubelet refreshes each volume by its own dates. So neither the newest certificate of a pod with several
+ * nor a handshake with it says anything about the others.
+ */
+const asOneOfSeveral = (holder: Holder): Holder => ({
+  ...holder,
+  leaf: undefined,
+  instance: { ...holder.instance, proofs: [] },
+});
+
+const remarkOn = ({ sources, refused, leaf }: Holder): string | undefined => {
+  if (refused)
+    return 'its request was refused, and the kubelet asks no more for this pod; correct what its Events name, and delete it';
+  if (sources > 1)
+    return `the pod has ${sources} certificates of this Authority, and no request says which volume it is for; a pod that is created anew has none of the old CA`;
+  return leaf === undefined
+    ? 'which certificate it has is not known until the kubelet refreshes it; a shorter lifetime shortens this'
+    : undefined;
+};
+
 /** A pod with a certificate of its own, and that certificate as an object of the plan: the kubelet has its key, and renews it by itself. */
-export const holderOf = (holder: Holder): ConsumerFound => {
+export const holderOf = (found: Holder): ConsumerFound => {
+  const holder = found.sources > 1 ? asOneOfSeveral(found) : found;
   const { pod, blocks, reload, instance, leaf } = holder;
   const { namespace, name } = pod;
+  const remark = remarkOn(holder);
   const object = `${namespace}/podcertificates/${name}`;
   return {
     id: `pod ${namespace}/${name}`,
@@ -91,6 +117,7 @@ export const holderOf = (holder: Holder): ConsumerFound => {
         ofOneProcess: true,
         since: instant(pod.createdAt - MARGIN_MS),
         namespace,
+        ...(remark === undefined ? {} : { remark }),
       },
     },
   };

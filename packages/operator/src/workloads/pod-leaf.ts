@@ -15,4 +15,6 @@ export interface PodLeafSource {
     signer: string,
     record: AuthorityRecord,
   ): (PodLeaf & { readonly issuer: string }) | undefined;
+  /** Whether each request of the pod that is known was refused; false: one was granted, or none is known. */
+  refused(podUid: string, signer: string): boolean;
 }

@@ -5,6 +5,8 @@ import { isMap, type Json } from '@handover/material';
 /** A certificate of ours that a pod has for itself, by its signer. */
 export interface PodSigner {
   readonly signer: string;
+  /** How many certificates of it: each podCertificate source has one of its own. */
+  readonly sources: number;
   /** A copy that never changes: by subPath, or made by an init container. */
   readonly frozen: boolean;
 }
@@ -36,8 +38,11 @@ export const signersIn = ({ spec }: KubeObject): readonly PodSigner[] => {
       .filter(({ subPath, subPathExpr }) => once || Boolean(subPath) || Boolean(subPathExpr))
       .map(({ name }) => name),
   );
-  const found = new Map<string, boolean>();
+  const found = new Map<string, PodSigner>();
   for (const { name, signers } of volumes)
-    for (const signer of signers) found.set(signer, found.get(signer) === true || copies.includes(name));
-  return [...found].map(([signer, frozen]) => ({ signer, frozen }));
+    for (const signer of signers) {
+      const { sources = 0, frozen = false } = found.get(signer) ?? {};
+      found.set(signer, { signer, sources: sources + 1, frozen: frozen || copies.includes(name) });
+    }
+  return [...found.values()];
 };

@@ -15,6 +15,8 @@ export interface Pod {
   readonly ended: boolean;
   readonly ready: boolean;
   readonly running: boolean;
+  /** A container of it runs or ran: until then the kubelet may still wait for what it mounts. */
+  readonly started: boolean;
   readonly ip: string | undefined;
   /** Its address is its node's. */
   readonly onNode: boolean;
@@ -34,6 +36,13 @@ const isReady = (status: Json): boolean =>
     (condition: unknown) => isMap(condition) && condition.type === 'Ready' && condition.status === 'True',
   );
 
+const hasStarted = (status: Json): boolean =>
+  status.phase !== 'Pending' ||
+  (Array.isArray(status.initContainerStatuses) &&
+    status.initContainerStatuses.some(
+      (one: unknown) => isMap(one) && isMap(one.state) && !isMap(one.state.waiting),
+    ));
+
 /** A pod that reads nothing that could be ours is not kept at all. */
 export const podOf = (object: KubeObject): Pod | undefined => {
   const { metadata } = object;
@@ -51,6 +60,7 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     ended: status.phase === 'Succeeded' || status.phase === 'Failed',
     ready: isReady(status),
     running: status.phase === 'Running',
+    started: hasStarted(status),
     ip: reached?.ips[0],
     onNode: reached?.onNode ?? false,
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
