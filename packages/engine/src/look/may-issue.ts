@@ -47,6 +47,20 @@ const unknownField = ({ spec }: Leaf): string | undefined => {
   return part === undefined ? undefined : `subject.${part}`;
 };
 
+/** Whether this authority issues anything to a namespace: its own, or one that `issueTo` selects. */
+export const servesNamespace = (
+  { metadata, spec }: Authority,
+  namespace: string,
+  namespaces: ReadonlyMap<string, Labels>,
+): boolean => {
+  if (namespace === metadata.namespace) return true;
+  const { namespaceSelector } = spec.issueTo;
+  return (
+    namespaceSelector !== undefined &&
+    selects(namespaceSelector, namespaces.get(namespace) ?? ownLabels(namespace))
+  );
+};
+
 /** Why this authority may not issue this leaf; undefined: it may. */
 export const refusalOf = (
   authority: Authority,
@@ -55,11 +69,9 @@ export const refusalOf = (
   record?: AuthorityRecord,
 ): string | undefined => {
   const { issueTo } = authority.spec;
-  const { namespaceSelector } = issueTo;
   const { namespace } = leaf.metadata;
   const own = namespace === authority.metadata.namespace;
-  const labels = namespaces.get(namespace) ?? ownLabels(namespace);
-  if (!own && (namespaceSelector === undefined || !selects(namespaceSelector, labels)))
+  if (!servesNamespace(authority, namespace, namespaces))
     return `spec.issueTo.namespaceSelector of the Authority does not allow Leaves of namespace ${namespace}; ask the Authority's owner to select that namespace`;
   const stray = unknownField(leaf);
   if (stray !== undefined) return `spec.${stray}: no rule allows this field; remove it`;

@@ -3,12 +3,15 @@ import {
   Informer,
   type Kube,
   type KubeObject,
+  objectKeyOf,
   type ResourceKind,
   type Secret,
   type StoreChange,
   secrets,
 } from '@handover/kube';
+import { HandoverError } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
+import { keptCertificate, keptRequest, keptSecret, type LentSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -16,20 +19,13 @@ import {
   certificates,
 } from './kinds.ts';
 
-/** What is kept of a Secret that cert-manager writes: never its key. */
-export interface LentSecret {
-  readonly namespace: string;
-  readonly name: string;
-  readonly createdAt: number;
-  readonly crt: Uint8Array | undefined;
-  readonly ca: Uint8Array | undefined;
-}
-
 /** Everything of cert-manager that matters here, at one moment. */
 export interface CertManagerView {
   readonly certificates: readonly CertManagerCertificate[];
   readonly requests: readonly CertificateRequest[];
   readonly secrets: readonly LentSecret[];
+  /** Why this is only what was last seen. Undefined: it is as the API server, or the watch, has it. */
+  readonly trouble?: string | undefined;
 }
 
 export interface ClusterOptions {
@@ -48,19 +44,6 @@ const ASK_MS = 60_000;
 
 const namespaceOf = (key: string): string => key.split('/', 1)[0] ?? '';
 
-const bytesIn = (secret: Secret, key: string): Uint8Array | undefined => {
-  const text = secret.data?.[key];
-  return text === undefined ? undefined : Buffer.from(text, 'base64');
-};
-
-const lentSecret = (secret: Secret): LentSecret => ({
-  namespace: secret.metadata.namespace ?? '',
-  name: secret.metadata.name ?? '',
-  createdAt: Date.parse(secret.metadata.creationTimestamp ?? '') || 0,
-  crt: bytesIn(secret, 'tls.crt'),
-  ca: bytesIn(secret, 'ca.crt'),
-});
-
 /** Follows cert-manager's objects where its API is served, now or later. Without it nothing is asked but that. */
 export class CertManagerCluster {
   readonly #options: ClusterOptions;
@@ -71,6 +54,7 @@ export class CertManagerCluster {
   /** Troubles that were told: a right that is missing is told once, not at every try. */
   readonly #told = new Set<string>();
   #settled: () => void = () => {};
+  #started: Promise<void> | undefined;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
@@ -79,10 +63,11 @@ export class CertManagerCluster {
 
   /** Resolves once its objects are known, or it is known that they cannot be. */
   start(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
+    this.#started = new Promise((resolve) => {
       this.#settled = resolve;
       void this.#begin(signal);
     });
+    return this.#started;
   }
 
   async #begin(signal: AbortSignal): Promise<void> {
@@ -92,11 +77,16 @@ export class CertManagerCluster {
     }
     if (signal.aborted) return this.#settled();
     const { onRequest, onLent } = this.#options;
-    this.#requests = this.#follow(certificateRequests, signal, {}, ({ after }) => after && onRequest(after));
-    this.#certificates = this.#follow(certificates, signal, {}, ({ key }) => onLent(namespaceOf(key)));
-    this.#secrets = this.#follow(secrets, signal, { labelSelector: LABEL, project: lentSecret }, ({ key }) =>
-      onLent(namespaceOf(key)),
+    const lent = ({ key }: { readonly key: string }): void => onLent(namespaceOf(key));
+    const asked = { project: keptRequest };
+    this.#requests = this.#follow(
+      certificateRequests,
+      signal,
+      asked,
+      ({ after }) => after && onRequest(after),
     );
+    this.#certificates = this.#follow(certificates, signal, { project: keptCertificate }, lent);
+    this.#secrets = this.#follow(secrets, signal, { labelSelector: LABEL, project: keptSecret }, lent);
     const all = [...this.#requests, ...this.#certificates, ...this.#secrets];
     await Promise.allSettled(all.map(({ ready }) => ready));
     this.#settled();
@@ -114,7 +104,7 @@ export class CertManagerCluster {
   #follow<O extends KubeObject, T = O>(
     kind: ResourceKind<O>,
     signal: AbortSignal,
-    options: { readonly labelSelector?: string; readonly project?: (object: O) => T },
+    options: { readonly labelSelector?: string; readonly project: (object: O) => T | undefined },
     changed: (change: StoreChange<T>) => void,
   ): readonly Informer<O, T>[] {
     return this.#scopes.map((scope) => {
@@ -153,29 +143,48 @@ export class CertManagerCluster {
     };
   }
 
-  /** As the API server has it now. */
+  /** As the API server has it now; or, whatever is wrong with cert-manager's API, as it was last seen, and why. */
   async fresh(signal: AbortSignal): Promise<CertManagerView | undefined> {
-    if (this.cached() === undefined) return undefined;
-    const { kube } = this.#options;
-    const listed = await Promise.all(
-      this.#scopes.map(async (scope) => ({
-        certificates: (await kube.list(certificates, scope, { signal })).items,
-        requests: (await kube.list(certificateRequests, scope, { signal })).items,
-        secrets: (await kube.list(secrets, { ...scope, labelSelector: LABEL }, { signal })).items.map(
-          lentSecret,
-        ),
-      })),
-    );
-    return {
-      certificates: listed.flatMap((one) => one.certificates),
-      requests: listed.flatMap((one) => one.requests),
-      secrets: listed.flatMap((one) => one.secrets),
-    };
+    await this.#started;
+    const last = this.cached();
+    if (last === undefined) return undefined;
+    try {
+      return {
+        certificates: await this.#listed(certificates, this.#certificates, keptCertificate, signal),
+        requests: await this.#listed(certificateRequests, this.#requests, keptRequest, signal),
+        secrets: await this.#listed(secrets, this.#secrets, keptSecret, signal, LABEL),
+      };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof HandoverError)) throw error;
+      this.#trouble('reading the objects of cert-manager', error);
+      return { ...last, trouble: `cert-manager's Certificates cannot be read: ${error.message}` };
+    }
+  }
+
+  /** What has not changed since a watch showed it is the same object, so that it is not parsed again. */
+  async #listed<O extends KubeObject, T>(
+    kind: ResourceKind<O>,
+    informers: readonly Informer<O, T>[],
+    keep: (object: O) => T | undefined,
+    signal: AbortSignal,
+    labelSelector?: string,
+  ): Promise<readonly T[]> {
+    const kept: T[] = [];
+    for (const [index, scope] of this.#scopes.entries()) {
+      const which = { ...scope, ...(labelSelector === undefined ? {} : { labelSelector }) };
+      for await (const { items } of this.#options.kube.pages(kind, which, { signal }))
+        for (const object of items) {
+          const { resourceVersion = '' } = object.metadata;
+          const one = informers[index]?.unchanged(objectKeyOf(object), resourceVersion) ?? keep(object);
+          if (one !== undefined) kept.push(one);
+        }
+    }
+    return kept;
   }
 
   /** A Secret without the label, as versions of cert-manager before 1.12 write it. */
   async secret(namespace: string, name: string, signal: AbortSignal): Promise<LentSecret | undefined> {
     const found = await this.#options.kube.get(secrets, { namespace, name }, { signal });
-    return found === undefined ? undefined : lentSecret(found);
+    return found === undefined ? undefined : keptSecret(found);
   }
 }
