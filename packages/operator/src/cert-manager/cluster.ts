@@ -1,4 +1,5 @@
 import { CERT_MANAGER } from '@handover/core';
+import { inParallel } from '@handover/engine';
 import {
   Informer,
   type Kube,
@@ -42,15 +43,28 @@ const LABEL = `${CERT_MANAGER.secretLabel}=true`;
 /** How often it is asked whether cert-manager is there: it may be installed later. */
 const ASK_MS = 60_000;
 
+/** Reads of single objects. */
+const AT_ONCE = 10;
+
+const keptBy = <T>(informers: readonly { list(): readonly (T | null)[] }[]): readonly T[] =>
+  informers.flatMap((one) => one.list().flatMap((kept) => (kept === null ? [] : [kept])));
+
 const namespaceOf = (key: string): string => key.split('/', 1)[0] ?? '';
+
+interface Followed<O, T> {
+  readonly keep: (object: O) => T | undefined;
+  readonly changed: (change: StoreChange<T | null>) => void;
+  readonly labelSelector?: string;
+}
 
 /** Follows cert-manager's objects where its API is served, now or later. Without it nothing is asked but that. */
 export class CertManagerCluster {
   readonly #options: ClusterOptions;
   readonly #scopes: readonly { readonly namespace?: string }[];
-  #requests: readonly Informer<CertificateRequest>[] = [];
-  #certificates: readonly Informer<CertManagerCertificate>[] = [];
-  #secrets: readonly Informer<Secret, LentSecret>[] = [];
+  /** Null: an object of others, of which only the version is known. */
+  #requests: readonly Informer<CertificateRequest, CertificateRequest | null>[] = [];
+  #certificates: readonly Informer<CertManagerCertificate, CertManagerCertificate | null>[] = [];
+  #secrets: readonly Informer<Secret, LentSecret | null>[] = [];
   /** Troubles that were told: a right that is missing is told once, not at every try. */
   readonly #told = new Set<string>();
   #settled: () => void = () => {};
@@ -78,15 +92,12 @@ export class CertManagerCluster {
     if (signal.aborted) return this.#settled();
     const { onRequest, onLent } = this.#options;
     const lent = ({ key }: { readonly key: string }): void => onLent(namespaceOf(key));
-    const asked = { project: keptRequest };
-    this.#requests = this.#follow(
-      certificateRequests,
-      signal,
-      asked,
-      ({ after }) => after && onRequest(after),
-    );
-    this.#certificates = this.#follow(certificates, signal, { project: keptCertificate }, lent);
-    this.#secrets = this.#follow(secrets, signal, { labelSelector: LABEL, project: keptSecret }, lent);
+    const asked = ({ after }: StoreChange<CertificateRequest | null>): void => {
+      if (after) onRequest(after);
+    };
+    this.#requests = this.#follow(certificateRequests, signal, { keep: keptRequest, changed: asked });
+    this.#certificates = this.#follow(certificates, signal, { keep: keptCertificate, changed: lent });
+    this.#secrets = this.#follow(secrets, signal, { keep: keptSecret, changed: lent, labelSelector: LABEL });
     const all = [...this.#requests, ...this.#certificates, ...this.#secrets];
     await Promise.allSettled(all.map(({ ready }) => ready));
     this.#settled();
@@ -101,14 +112,18 @@ export class CertManagerCluster {
     }
   }
 
-  #follow<O extends KubeObject, T = O>(
+  #follow<O extends KubeObject, T>(
     kind: ResourceKind<O>,
     signal: AbortSignal,
-    options: { readonly labelSelector?: string; readonly project: (object: O) => T | undefined },
-    changed: (change: StoreChange<T>) => void,
-  ): readonly Informer<O, T>[] {
+    { keep, changed, labelSelector }: Followed<O, T>,
+  ): readonly Informer<O, T | null>[] {
+    const project = (object: O): T | null => keep(object) ?? null;
     return this.#scopes.map((scope) => {
-      const informer = new Informer<O, T>(this.#options.kube, kind, { ...scope, ...options });
+      const informer = new Informer<O, T | null>(this.#options.kube, kind, {
+        ...scope,
+        labelSelector,
+        project,
+      });
       informer.on('changed', changed);
       informer.on('trouble', (error) => this.#trouble(`watch of ${kind.plural} (cert-manager)`, error));
       return informer.start(signal);
@@ -129,7 +144,7 @@ export class CertManagerCluster {
 
   /** Requests that are known by now; others come as changes. */
   get requests(): readonly CertificateRequest[] {
-    return this.#requests.flatMap((one) => one.list());
+    return keptBy(this.#requests);
   }
 
   /** As the watches have it; undefined: nothing is known, because the API is not served, not readable, or not read yet. */
@@ -137,9 +152,9 @@ export class CertManagerCluster {
     const all = this.#informers;
     if (all.length === 0 || !all.every(({ synced }) => synced)) return undefined;
     return {
-      certificates: this.#certificates.flatMap((one) => one.list()),
-      requests: this.#requests.flatMap((one) => one.list()),
-      secrets: this.#secrets.flatMap((one) => one.list()),
+      certificates: keptBy(this.#certificates),
+      requests: keptBy(this.#requests),
+      secrets: keptBy(this.#secrets),
     };
   }
 
@@ -161,24 +176,32 @@ export class CertManagerCluster {
     }
   }
 
-  /** What has not changed since a watch showed it is the same object, so that it is not parsed again. */
+  /** Names and versions are listed; only what changed since a watch showed it is read, and parsed, again. A page of whole objects can have 500 MB. */
   async #listed<O extends KubeObject, T>(
     kind: ResourceKind<O>,
-    informers: readonly Informer<O, T>[],
+    informers: readonly Informer<O, T | null>[],
     keep: (object: O) => T | undefined,
     signal: AbortSignal,
     labelSelector?: string,
   ): Promise<readonly T[]> {
+    const { kube } = this.#options;
     const kept: T[] = [];
+    const changed: KubeObject[] = [];
     for (const [index, scope] of this.#scopes.entries()) {
-      const which = { ...scope, ...(labelSelector === undefined ? {} : { labelSelector }) };
-      for await (const { items } of this.#options.kube.pages(kind, which, { signal }))
+      const which = { ...scope, labelSelector, metadataOnly: true };
+      for await (const { items } of kube.pages(kind, which, { signal }))
         for (const object of items) {
           const { resourceVersion = '' } = object.metadata;
-          const one = informers[index]?.unchanged(objectKeyOf(object), resourceVersion) ?? keep(object);
-          if (one !== undefined) kept.push(one);
+          const known = informers[index]?.unchanged(objectKeyOf(object), resourceVersion);
+          if (known === undefined) changed.push(object);
+          else if (known !== null) kept.push(known);
         }
     }
+    await inParallel(changed, AT_ONCE, async ({ metadata: { namespace, name = '' } }) => {
+      const found = await kube.get(kind, { namespace, name }, { signal });
+      const one = found === undefined ? undefined : keep(found);
+      if (one !== undefined) kept.push(one);
+    });
     return kept;
   }
 
