@@ -57,8 +57,9 @@ test('once the API of cert-manager is back, the rotation goes on', async () => {
   world.breakApi(500, 60);
   await world.annotate('handover.dev/rotate', 'one');
   await world.blocker(/cert-manager's Certificates cannot be read/);
-  await world.retired(2);
-}, 90_000);
+  // A Certificate that could not be asked is asked again after half a minute.
+  await world.retired(2, 90_000);
+}, 120_000);
 
 test('a Certificate that cannot be asked for a new leaf fails no pass, and the reason is in the status', async () => {
   await lend();

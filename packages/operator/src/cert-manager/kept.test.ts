@@ -55,13 +55,16 @@ test('of large Secrets and of requests nothing large is kept, and nothing at all
   }
 });
 
-test('a read keeps what the watch has of an object that did not change, so that it is parsed once', async () => {
+test('what did not change since the watch showed it is not read again, so that it is parsed once', async () => {
   await labelled('same', { 'tls.crt': Buffer.from('a chain').toString('base64') });
+  await request('theirs', 'example.org');
   const cluster = await opened();
   const [watched] = cluster.cached()?.secrets ?? [];
+  const before = world.server.requests.length;
   const [read] = (await cluster.fresh(world.signal))?.secrets ?? [];
   expect(Buffer.from(watched?.crt ?? []).toString()).toBe('a chain');
   expect(read).toBe(watched);
+  expect(world.server.requests.slice(before)).toHaveLength(3);
 });
 
 test('a chain of up to 64 KiB is kept, and no key of it', () => {

@@ -123,11 +123,12 @@ export class CertManagerWorld {
   }
 
   /** Generation `number` alone is left. */
-  retired(number: number): Promise<unknown> {
-    return this.until(async () => {
+  retired(number: number, patience = 45_000): Promise<unknown> {
+    const isAlone = async (): Promise<unknown> => {
       const all = (await this.status()).generations ?? [];
       return all.length === 1 && all[0]?.generation === number ? all : undefined;
-    }, `generation ${number} alone`);
+    };
+    return this.until(isAlone, `generation ${number} alone`, patience);
   }
 
   blocker(says: RegExp): Promise<string> {
