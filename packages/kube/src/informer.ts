@@ -87,6 +87,11 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
     return this.#projection.store.get(key);
   }
 
+  /** What it keeps of the object, where that is of this version. */
+  unchanged(key: string, version: string): T | undefined {
+    return this.#projection.store.unchanged(key, version);
+  }
+
   list(): T[] {
     return this.#projection.store.list();
   }

@@ -30,6 +30,12 @@ export class Store<T> {
     return this.#entries.get(key)?.value;
   }
 
+  /** The object, where it is still of this version. */
+  unchanged(key: string, version: string): T | undefined {
+    const entry = this.#entries.get(key);
+    return entry?.version === version ? entry.value : undefined;
+  }
+
   keys(): string[] {
     return [...this.#entries.keys()];
   }

@@ -14,7 +14,7 @@ import {
 } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId } from './home.ts';
 import type { HomeFacts } from './look.ts';
-import { refusalOf } from './may-issue.ts';
+import { refusalOf, servesNamespace } from './may-issue.ts';
 import { type Output, outputsOfLeaf, outputsOfTarget } from './outputs.ts';
 import type { SealKey } from './seal.ts';
 
@@ -43,6 +43,8 @@ export interface Responsibilities {
   readonly authority: Authority;
   /** Every namespace here has the same owner. */
   readonly oneOwner: boolean;
+  /** Whether it issues anything to this namespace. */
+  readonly serves: (namespace: string) => boolean;
   readonly policy: Policy;
   readonly leaves: ReadonlyMap<ObjectId, Leaf>;
   /** Extra certificates of each bundle target. */
@@ -143,6 +145,7 @@ export function policyFor(
     id,
     authority,
     oneOwner,
+    serves: (namespace) => servesNamespace(authority, namespace, catalogue.namespaces),
     leaves,
     bundles,
     outputs: new Map([...outputs].filter(([, wanted]) => wanted.length > 0)),

@@ -7,6 +7,7 @@ import type { Responsibilities } from './responsibilities.ts';
 export const unknownLent = (
   { state }: AuthorityRecord,
   { authority }: Responsibilities,
+  why = 'the Certificates of cert-manager cannot be read here',
 ): readonly ObjectSeen[] => {
   const old = state.generations.find(({ role, lentUntil }) => role === 'previous' && lentUntil !== undefined);
   if (old?.lentUntil === undefined) return [];
@@ -34,8 +35,7 @@ export const unknownLent = (
       writtenBy: {
         program: 'another program',
         asked: 'never',
-        failing:
-          'the Certificates of cert-manager cannot be read here; is cert-manager installed, and has the operator the rights of handover install?',
+        failing: `${why}; is cert-manager installed, and has the operator the rights of handover install?`,
       },
     },
   ];

@@ -66,7 +66,7 @@ const [authority] = parseResources([
       apiVersion: 'handover.dev/v1alpha1',
       kind: 'Authority',
       metadata: { namespace: 'prod', name: 'mesh' },
-      spec: {},
+      spec: { issueTo: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'team' } } } },
     },
     where: 'test',
   },
@@ -103,26 +103,42 @@ const certificate = (
 const secret = (namespace: string, leaf: Certificate | undefined) => ({
   namespace,
   name: 'web',
+  version: '3',
   createdAt: NOW,
   crt: leaf === undefined ? undefined : Buffer.from(leaf.pem),
   ca: Buffer.from(CA.pem),
 });
 
-const look = async (
-  view: Partial<CertManagerView> | undefined,
-  state = record(),
+const lentIn = (
+  world: {
+    readonly view: CertManagerView | undefined;
+    readonly read?: (id: string) => unknown;
+  },
   now = NOW,
-): Promise<readonly ObjectSeen[]> => {
-  const whole = view && { certificates: [], requests: [], secrets: [], ...view };
-  const cluster = { cached: () => whole, fresh: async () => whole, secret: async () => undefined };
-  const lent = new LentCertificates({
+): LentCertificates => {
+  const { view, read } = world;
+  const cluster = {
+    cached: () => view,
+    fresh: async () => view,
+    secret: async (namespace: string, name: string) => {
+      read?.(`${namespace}/${name}`);
+    },
+  };
+  return new LentCertificates({
     kube: {} as Kube,
     cluster: cluster as unknown as CertManagerCluster,
     signal: new AbortController().signal,
     now: () => now,
     nudge: () => {},
   });
-  return lent.reader(false).of(responsibilities, state, now);
+};
+const look = async (
+  view: Partial<CertManagerView> | undefined,
+  state = record(),
+  now = NOW,
+): Promise<readonly ObjectSeen[]> => {
+  const whole = view && { certificates: [], requests: [], secrets: [], ...view };
+  return lentIn({ view: whole }, now).reader(false).of(responsibilities, state, now);
 };
 const one = async (view: Partial<CertManagerView>, now = NOW): Promise<ObjectSeen> => {
   const [object, second] = await look(view, record(), now);
@@ -245,4 +261,79 @@ test('what cannot be read counts as in use until the last leaf that was lent has
   expect(await look(undefined, record(until))).toMatchObject([
     { leaf: { issuer: CA.fingerprint, notAfter: until }, writtenBy: { asked: 'never' } },
   ]);
+});
+
+test('a Certificate of a namespace that is not served is not looked at, unless a request shows that it got a leaf', async () => {
+  const leaf = await leafOf(CA, KEYS.ours);
+  const view = { certificates: [certificate('evil')], secrets: [secret('evil', leaf)] };
+  expect(await look(view)).toEqual([]);
+  const shown = (issuer: string): CertificateRequest => {
+    const { metadata, ...request } = requestOf(leaf, []);
+    return {
+      ...request,
+      metadata: { ...metadata, namespace: 'evil' },
+      spec: { issuerRef: { ...ISSUER, name: issuer } },
+    };
+  };
+  expect(await look({ ...view, requests: [shown('evil/own')] })).toEqual([]);
+  expect(await look({ ...view, requests: [shown('prod/mesh')] })).toMatchObject([
+    { id: 'evil/secrets/web', elsewhere: true, leaf: { fingerprint: leaf.fingerprint } },
+  ]);
+});
+
+const many = (namespace: string, count: number): readonly CertManagerCertificate[] =>
+  Array.from({ length: count }, (_, index) => ({
+    ...certificate(namespace),
+    metadata: { namespace, name: `c${index}`, uid: `u${index}`, resourceVersion: '7' },
+    spec: { secretName: `c${index}`, issuerRef: { ...ISSUER, name: 'prod/mesh' } },
+  }));
+
+test('Secrets that the watch does not show are read a few in each look and once; until then leaves that were lent count as in use', async () => {
+  const until = instant(NOW + 20 * day);
+  const read: string[] = [];
+  const view = { certificates: [...many('team', 100), certificate('prod')], requests: [], secrets: [] };
+  const lent = lentIn({ view, read: (id) => read.push(id) });
+  const looks = async (state: AuthorityRecord): Promise<readonly ObjectSeen[]> =>
+    lent.reader(false).of(responsibilities, state, NOW);
+  const [unknown, more] = await looks(record(until));
+  expect(read).toHaveLength(50);
+  expect(read).toContain('prod/web');
+  expect(more).toBeUndefined();
+  expect(unknown).toMatchObject({ leaf: { issuer: CA.fingerprint, notAfter: until } });
+  expect(unknown?.writtenBy?.failing).toMatch(/^51 Secrets of Certificates could not be read yet/);
+  expect(await looks(record())).toEqual([]);
+  expect(await looks(record(until))).toEqual([]);
+  expect(await looks(record(until))).toEqual([]);
+  expect(new Set(read).size).toBe(101);
+  expect(read).toHaveLength(101);
+});
+
+test('a Secret that cannot be read counts as unknown, and the reason is told', async () => {
+  const view = { certificates: [certificate('prod')], requests: [], secrets: [] };
+  const lent = lentIn({
+    view,
+    read: () => {
+      throw new Error('forbidden');
+    },
+  });
+  const [unknown] = await lent.reader(false).of(responsibilities, record(instant(NOW + day)), NOW);
+  expect(unknown?.writtenBy?.failing).toMatch(
+    /^1 Secret of Certificates could not be read yet: forbidden; is cert-manager installed/,
+  );
+});
+
+test('what was last seen counts while the API of cert-manager answers with errors, and nothing is asked of it', async () => {
+  const leaf = await leafOf(CA, KEYS.ours);
+  const until = instant(NOW + 20 * day);
+  const last = {
+    certificates: [certificate('prod')],
+    secrets: [secret('prod', leaf)],
+    trouble: 'it is down',
+  };
+  const seen = await look(last, record(until));
+  expect(seen.map(({ id }) => id)).toEqual(['prod/secrets/of other programs', 'prod/secrets/web']);
+  for (const { writtenBy } of seen) {
+    expect(writtenBy?.asked).toBe('never');
+    expect(writtenBy?.failing).toMatch(/^it is down/);
+  }
 });

@@ -10,22 +10,30 @@ import {
   unknownLent,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { type Certificate, type Duration, type Instant, instant, minute, second } from '@handover/material';
+import {
+  type Certificate,
+  type Duration,
+  HandoverError,
+  type Instant,
+  instant,
+  minute,
+  second,
+} from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
-import { FIELD_MANAGER } from '../objects/record.ts';
-import type { CertManagerCluster, CertManagerView, LentSecret } from './cluster.ts';
+import { askCertificate } from './ask.ts';
+import type { CertManagerCluster, CertManagerView } from './cluster.ts';
+import type { LentSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
-  certificates,
   conditionIn,
   issuerOf,
   PROGRAM,
-  withCondition,
 } from './kinds.ts';
-import { onItsWay, shortly, slowness, timeOf } from './progress.ts';
+import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
 import { mostFor } from './requests.ts';
 import { Sights } from './sights.ts';
+import { UnlabelledSecrets } from './unlabelled.ts';
 
 /** A request for a new leaf that the cache does not show yet is not made again. */
 const ASKED_MS = 30 * second;
@@ -33,6 +41,10 @@ const ASKED_MS = 30 * second;
 const FAILED_MS = 10 * minute;
 /** So long may cert-manager work before it is called slow. */
 const SLOW_MS = minute;
+
+/** So many Secrets are parsed before other work has its turn. */
+const AT_A_TIME = 20;
+const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const secretId = (namespace: string, name: string): ObjectId => `${namespace}/secrets/${name}`;
 
@@ -43,6 +55,14 @@ interface Found {
   readonly secret: LentSecret | undefined;
   readonly certificate: CertManagerCertificate | undefined;
   readonly pem: Uint8Array | undefined;
+}
+
+interface Asked {
+  readonly at: Instant;
+  /** Of its Certificate. */
+  readonly name: string;
+  /** Why it could not be asked. */
+  readonly refused?: string;
 }
 
 export interface LentOptions {
@@ -60,8 +80,9 @@ export interface LentOptions {
 export class LentCertificates implements Reissues {
   readonly #options: LentOptions;
   readonly #sights: Sights;
+  readonly #unlabelled: UnlabelledSecrets;
   /** When a Certificate was asked for a new leaf, by the id of its Secret. */
-  readonly #asked = new Map<ObjectId, { readonly at: Instant; readonly name: string }>();
+  readonly #asked = new Map<ObjectId, Asked>();
 
   /** What the owner of a Certificate says about the readers of its Secret. */
   readonly #words = new Map<ObjectId, Readonly<Record<string, string>>>();
@@ -69,6 +90,8 @@ export class LentCertificates implements Reissues {
   constructor(options: LentOptions) {
     this.#options = options;
     this.#sights = new Sights(options.begun);
+    const { cluster, signal } = options;
+    this.#unlabelled = new UnlabelledSecrets((namespace, name) => cluster.secret(namespace, name, signal));
   }
 
   reader(fresh: boolean): LentReader {
@@ -95,8 +118,12 @@ export class LentCertificates implements Reissues {
       anchors.flatMap(({ fingerprint }) => record.certificates.get(fingerprint) ?? []),
     );
     this.#forget(view);
-    const seen = new Map<ObjectId, ObjectSeen>();
-    for (const found of await this.#found(view, responsibilities)) {
+    const { all, trouble } = await this.#found(view, responsibilities);
+    // What cannot be seen counts as in use, within the dates in the state.
+    const unknown = trouble === undefined ? [] : unknownLent(record, responsibilities, trouble);
+    const seen = new Map(unknown.map((object) => [object.id, object]));
+    for (const [index, found] of all.entries()) {
+      if (index % AT_A_TIME === AT_A_TIME - 1) await breath();
       const object = this.#seen(found, view, responsibilities, cas, now);
       if (object === undefined || responsibilities.leaves.has(found.id)) continue;
       seen.set(found.id, object);
@@ -118,36 +145,48 @@ export class LentCertificates implements Reissues {
       ...all.map(({ metadata, spec }) => secretId(metadata.namespace ?? '', spec?.secretName ?? '')),
     ]);
     this.#sights.keep(there);
+    this.#unlabelled.keep(there);
     for (const known of [this.#asked, this.#words, this.#told])
       for (const id of known.keys()) if (!there.has(id)) known.delete(id);
   }
 
   /** Secrets of its Certificates; and in its own namespace all that hold a leaf of it, whatever asks for them now. */
-  async #found(view: CertManagerView, responsibilities: Responsibilities): Promise<readonly Found[]> {
+  async #found(
+    view: CertManagerView,
+    responsibilities: Responsibilities,
+  ): Promise<{ readonly all: readonly Found[]; readonly trouble: string | undefined }> {
     const own = responsibilities.authority.metadata.namespace;
     const bySecret = new Map(view.secrets.map((secret) => [secretId(secret.namespace, secret.name), secret]));
-    const found = new Map<ObjectId, Found>();
-    for (const certificate of view.certificates) {
-      const { namespace = '' } = certificate.metadata;
+    const issued = issuedFor(view.requests);
+    const asking = view.certificates.flatMap((certificate) => {
+      const { namespace = '', uid } = certificate.metadata;
       const name = certificate.spec?.secretName;
       const isOurs = issuerOf(certificate.spec?.issuerRef, namespace) === responsibilities.id;
-      if (name === undefined || !(isOurs || namespace === own)) continue;
-      const id = secretId(namespace, name);
-      const secret =
-        bySecret.get(id) ??
-        (isOurs ? await this.#options.cluster.secret(namespace, name, this.#options.signal) : undefined);
-      const pem = secret?.crt ?? onItsWay(view.requests, certificate);
+      if (name === undefined || !(isOurs || namespace === own)) return [];
+      const shown = issued.get(ownerKey(namespace, uid)) ?? [];
+      // A namespace that is served no longer may still use what this authority signed. Others are not looked at.
+      const gotOne = shown.some(({ spec }) => issuerOf(spec?.issuerRef, namespace) === responsibilities.id);
+      if (!responsibilities.serves(namespace) && !gotOne) return [];
+      return [{ id: secretId(namespace, name), namespace, certificate, isOurs, shown }];
+    });
+    const unseen = asking.filter(({ id, isOurs }) => isOurs && !bySecret.has(id));
+    unseen.sort((a, b) => Number(b.namespace === own) - Number(a.namespace === own));
+    const unread = view.trouble ?? (await this.#unlabelled.read(unseen));
+    const found = new Map<ObjectId, Found>();
+    for (const { id, namespace, certificate, isOurs, shown } of asking) {
+      const secret = bySecret.get(id) ?? (isOurs ? this.#unlabelled.of(id) : undefined);
+      const pem = secret?.crt ?? onItsWay(shown, certificate);
       if (isOurs || !found.has(id)) found.set(id, { id, namespace, secret, certificate, pem });
     }
     for (const [id, secret] of bySecret)
       if (secret.namespace === own && !found.has(id))
         found.set(id, { id, namespace: own, secret, certificate: undefined, pem: secret.crt });
-    return [...found.values()];
+    return { all: [...found.values()], trouble: unread };
   }
 
   #seen(
     { id, namespace, secret, certificate, pem }: Found,
-    { requests }: CertManagerView,
+    { requests, trouble }: CertManagerView,
     responsibilities: Responsibilities,
     cas: readonly Certificate[],
     now: Instant,
@@ -175,7 +214,9 @@ export class LentCertificates implements Reissues {
       ...this.#sights.see(id, contents, now, most),
       writtenBy: {
         program: PROGRAM,
-        ...this.#standing(id, certificate, requests, responsibilities, now),
+        ...(trouble === undefined
+          ? this.#standing(id, certificate, requests, responsibilities, now)
+          : { asked: 'never', failing: trouble }),
         ...(Number.isFinite(since) ? { since: instant(since) } : {}),
         namespace,
       },
@@ -203,7 +244,8 @@ export class LentCertificates implements Reissues {
         asked: 'never',
         remark: `Certificate ${name} names ${issuerRef?.kind ?? 'Issuer'} ${issuerRef?.name ?? ''}: change its issuerRef to Authority ${idOf(responsibilities.authority)}`,
       };
-    this.#asked.set(id, { at: this.#asked.get(id)?.at ?? instant(0), name });
+    const asked = { at: instant(0), ...this.#asked.get(id), name };
+    this.#asked.set(id, asked);
     const issuing = conditionIn(certificate, 'Issuing');
     if (issuing?.status === 'True') {
       const since = timeOf(issuing.lastTransitionTime);
@@ -217,49 +259,33 @@ export class LentCertificates implements Reissues {
       failedAt === 0
         ? {}
         : { failing: shortly(`Certificate ${name} failed: ${issuing?.message ?? 'see its status'}`) };
-    const isRecent = now - (this.#asked.get(id)?.at ?? 0) < ASKED_MS || now - failedAt < FAILED_MS;
-    return { asked: isRecent ? 'pending' : 'can', ...failing };
+    const isRecent = now - asked.at < ASKED_MS || now - failedAt < FAILED_MS;
+    const refused = asked.refused === undefined ? failing : { failing: shortly(asked.refused) };
+    return { asked: isRecent ? 'pending' : 'can', ...refused };
   }
 
   /** As `cmctl renew` asks: by the condition Issuing, on the very version that was seen. */
   async ask(object: ObjectId, expect: string, why: string): Promise<void> {
-    const { kube, signal, now } = this.#options;
-    const [namespace = ''] = object.split('/', 1);
     const name = this.#asked.get(object)?.name;
     if (name === undefined) throw new TypeError(`${object} has no Certificate`);
-    const found = await kube.get(certificates, { namespace, name }, { signal });
-    const changed = (cause?: unknown): never => {
-      throw new OperatorError('CONFLICT', `Certificate ${namespace}/${name} changed; looking again`, {
-        retry: 'now',
-        path: object,
-        cause,
-      });
-    };
-    if (found?.metadata.resourceVersion !== expect) return changed();
-    const { generation } = found.metadata as { readonly generation?: number };
-    const conditions = withCondition(found.status?.conditions ?? [], {
-      type: 'Issuing',
-      status: 'True',
-      reason: 'AuthorityRotated',
-      message: `Handover asks for a new certificate: ${why}`,
-      lastTransitionTime: new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z'),
-      ...(generation === undefined ? {} : { observedGeneration: generation }),
-    });
-    this.#asked.set(object, { at: now(), name });
+    const [namespace = ''] = object.split('/', 1);
+    const at = this.#options.now();
+    this.#asked.set(object, { at, name });
     try {
-      await kube.patch(
-        certificates,
-        { namespace, name, subresource: 'status' },
-        {
-          merge: { metadata: { resourceVersion: expect }, status: { conditions } },
-          fieldManager: FIELD_MANAGER,
-          signal,
-        },
-      );
+      await askCertificate(this.#options, { namespace, name }, expect, why);
     } catch (error) {
+      const isGone = isCode(error, 'KUBE_CONFLICT', 'KUBE_NOT_FOUND', 'CONFLICT');
       this.#asked.set(object, { at: instant(0), name });
-      if (isCode(error, 'KUBE_CONFLICT', 'KUBE_NOT_FOUND')) changed(error);
-      throw error;
+      if (isGone)
+        throw new OperatorError('CONFLICT', `Certificate ${namespace}/${name} changed; looking again`, {
+          retry: 'now',
+          path: object,
+          cause: error,
+        });
+      if (this.#options.signal.aborted || !(error instanceof HandoverError)) throw error;
+      // A pass that fails would hold up all else, a distrust too: this is said in the status, and tried again later.
+      const refused = `Certificate ${name} cannot be asked for a new leaf: ${error.message}`;
+      this.#asked.set(object, { at, name, refused });
     }
   }
 }

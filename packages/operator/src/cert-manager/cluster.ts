@@ -1,14 +1,18 @@
 import { CERT_MANAGER } from '@handover/core';
+import { inParallel } from '@handover/engine';
 import {
   Informer,
   type Kube,
   type KubeObject,
+  objectKeyOf,
   type ResourceKind,
   type Secret,
   type StoreChange,
   secrets,
 } from '@handover/kube';
+import { HandoverError } from '@handover/material';
 import { pause } from '@handover/runtime/pause';
+import { keptCertificate, keptRequest, keptSecret, type LentSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -16,20 +20,13 @@ import {
   certificates,
 } from './kinds.ts';
 
-/** What is kept of a Secret that cert-manager writes: never its key. */
-export interface LentSecret {
-  readonly namespace: string;
-  readonly name: string;
-  readonly createdAt: number;
-  readonly crt: Uint8Array | undefined;
-  readonly ca: Uint8Array | undefined;
-}
-
 /** Everything of cert-manager that matters here, at one moment. */
 export interface CertManagerView {
   readonly certificates: readonly CertManagerCertificate[];
   readonly requests: readonly CertificateRequest[];
   readonly secrets: readonly LentSecret[];
+  /** Why this is only what was last seen. Undefined: it is as the API server, or the watch, has it. */
+  readonly trouble?: string | undefined;
 }
 
 export interface ClusterOptions {
@@ -46,31 +43,32 @@ const LABEL = `${CERT_MANAGER.secretLabel}=true`;
 /** How often it is asked whether cert-manager is there: it may be installed later. */
 const ASK_MS = 60_000;
 
+/** Reads of single objects. */
+const AT_ONCE = 10;
+
+const keptBy = <T>(informers: readonly { list(): readonly (T | null)[] }[]): readonly T[] =>
+  informers.flatMap((one) => one.list().flatMap((kept) => (kept === null ? [] : [kept])));
+
 const namespaceOf = (key: string): string => key.split('/', 1)[0] ?? '';
 
-const bytesIn = (secret: Secret, key: string): Uint8Array | undefined => {
-  const text = secret.data?.[key];
-  return text === undefined ? undefined : Buffer.from(text, 'base64');
-};
-
-const lentSecret = (secret: Secret): LentSecret => ({
-  namespace: secret.metadata.namespace ?? '',
-  name: secret.metadata.name ?? '',
-  createdAt: Date.parse(secret.metadata.creationTimestamp ?? '') || 0,
-  crt: bytesIn(secret, 'tls.crt'),
-  ca: bytesIn(secret, 'ca.crt'),
-});
+interface Followed<O, T> {
+  readonly keep: (object: O) => T | undefined;
+  readonly changed: (change: StoreChange<T | null>) => void;
+  readonly labelSelector?: string;
+}
 
 /** Follows cert-manager's objects where its API is served, now or later. Without it nothing is asked but that. */
 export class CertManagerCluster {
   readonly #options: ClusterOptions;
   readonly #scopes: readonly { readonly namespace?: string }[];
-  #requests: readonly Informer<CertificateRequest>[] = [];
-  #certificates: readonly Informer<CertManagerCertificate>[] = [];
-  #secrets: readonly Informer<Secret, LentSecret>[] = [];
+  /** Null: an object of others, of which only the version is known. */
+  #requests: readonly Informer<CertificateRequest, CertificateRequest | null>[] = [];
+  #certificates: readonly Informer<CertManagerCertificate, CertManagerCertificate | null>[] = [];
+  #secrets: readonly Informer<Secret, LentSecret | null>[] = [];
   /** Troubles that were told: a right that is missing is told once, not at every try. */
   readonly #told = new Set<string>();
   #settled: () => void = () => {};
+  #started: Promise<void> | undefined;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
@@ -79,10 +77,11 @@ export class CertManagerCluster {
 
   /** Resolves once its objects are known, or it is known that they cannot be. */
   start(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
+    this.#started = new Promise((resolve) => {
       this.#settled = resolve;
       void this.#begin(signal);
     });
+    return this.#started;
   }
 
   async #begin(signal: AbortSignal): Promise<void> {
@@ -92,11 +91,13 @@ export class CertManagerCluster {
     }
     if (signal.aborted) return this.#settled();
     const { onRequest, onLent } = this.#options;
-    this.#requests = this.#follow(certificateRequests, signal, {}, ({ after }) => after && onRequest(after));
-    this.#certificates = this.#follow(certificates, signal, {}, ({ key }) => onLent(namespaceOf(key)));
-    this.#secrets = this.#follow(secrets, signal, { labelSelector: LABEL, project: lentSecret }, ({ key }) =>
-      onLent(namespaceOf(key)),
-    );
+    const lent = ({ key }: { readonly key: string }): void => onLent(namespaceOf(key));
+    const asked = ({ after }: StoreChange<CertificateRequest | null>): void => {
+      if (after) onRequest(after);
+    };
+    this.#requests = this.#follow(certificateRequests, signal, { keep: keptRequest, changed: asked });
+    this.#certificates = this.#follow(certificates, signal, { keep: keptCertificate, changed: lent });
+    this.#secrets = this.#follow(secrets, signal, { keep: keptSecret, changed: lent, labelSelector: LABEL });
     const all = [...this.#requests, ...this.#certificates, ...this.#secrets];
     await Promise.allSettled(all.map(({ ready }) => ready));
     this.#settled();
@@ -111,14 +112,18 @@ export class CertManagerCluster {
     }
   }
 
-  #follow<O extends KubeObject, T = O>(
+  #follow<O extends KubeObject, T>(
     kind: ResourceKind<O>,
     signal: AbortSignal,
-    options: { readonly labelSelector?: string; readonly project?: (object: O) => T },
-    changed: (change: StoreChange<T>) => void,
-  ): readonly Informer<O, T>[] {
+    { keep, changed, labelSelector }: Followed<O, T>,
+  ): readonly Informer<O, T | null>[] {
+    const project = (object: O): T | null => keep(object) ?? null;
     return this.#scopes.map((scope) => {
-      const informer = new Informer<O, T>(this.#options.kube, kind, { ...scope, ...options });
+      const informer = new Informer<O, T | null>(this.#options.kube, kind, {
+        ...scope,
+        labelSelector,
+        project,
+      });
       informer.on('changed', changed);
       informer.on('trouble', (error) => this.#trouble(`watch of ${kind.plural} (cert-manager)`, error));
       return informer.start(signal);
@@ -139,7 +144,7 @@ export class CertManagerCluster {
 
   /** Requests that are known by now; others come as changes. */
   get requests(): readonly CertificateRequest[] {
-    return this.#requests.flatMap((one) => one.list());
+    return keptBy(this.#requests);
   }
 
   /** As the watches have it; undefined: nothing is known, because the API is not served, not readable, or not read yet. */
@@ -147,35 +152,62 @@ export class CertManagerCluster {
     const all = this.#informers;
     if (all.length === 0 || !all.every(({ synced }) => synced)) return undefined;
     return {
-      certificates: this.#certificates.flatMap((one) => one.list()),
-      requests: this.#requests.flatMap((one) => one.list()),
-      secrets: this.#secrets.flatMap((one) => one.list()),
+      certificates: keptBy(this.#certificates),
+      requests: keptBy(this.#requests),
+      secrets: keptBy(this.#secrets),
     };
   }
 
-  /** As the API server has it now. */
+  /** As the API server has it now; or, whatever is wrong with cert-manager's API, as it was last seen, and why. */
   async fresh(signal: AbortSignal): Promise<CertManagerView | undefined> {
-    if (this.cached() === undefined) return undefined;
+    await this.#started;
+    const last = this.cached();
+    if (last === undefined) return undefined;
+    try {
+      return {
+        certificates: await this.#listed(certificates, this.#certificates, keptCertificate, signal),
+        requests: await this.#listed(certificateRequests, this.#requests, keptRequest, signal),
+        secrets: await this.#listed(secrets, this.#secrets, keptSecret, signal, LABEL),
+      };
+    } catch (error) {
+      if (signal.aborted || !(error instanceof HandoverError)) throw error;
+      this.#trouble('reading the objects of cert-manager', error);
+      return { ...last, trouble: `cert-manager's Certificates cannot be read: ${error.message}` };
+    }
+  }
+
+  /** Names and versions are listed; only what changed since a watch showed it is read, and parsed, again. A page of whole objects can have 500 MB. */
+  async #listed<O extends KubeObject, T>(
+    kind: ResourceKind<O>,
+    informers: readonly Informer<O, T | null>[],
+    keep: (object: O) => T | undefined,
+    signal: AbortSignal,
+    labelSelector?: string,
+  ): Promise<readonly T[]> {
     const { kube } = this.#options;
-    const listed = await Promise.all(
-      this.#scopes.map(async (scope) => ({
-        certificates: (await kube.list(certificates, scope, { signal })).items,
-        requests: (await kube.list(certificateRequests, scope, { signal })).items,
-        secrets: (await kube.list(secrets, { ...scope, labelSelector: LABEL }, { signal })).items.map(
-          lentSecret,
-        ),
-      })),
-    );
-    return {
-      certificates: listed.flatMap((one) => one.certificates),
-      requests: listed.flatMap((one) => one.requests),
-      secrets: listed.flatMap((one) => one.secrets),
-    };
+    const kept: T[] = [];
+    const changed: KubeObject[] = [];
+    for (const [index, scope] of this.#scopes.entries()) {
+      const which = { ...scope, labelSelector, metadataOnly: true };
+      for await (const { items } of kube.pages(kind, which, { signal }))
+        for (const object of items) {
+          const { resourceVersion = '' } = object.metadata;
+          const known = informers[index]?.unchanged(objectKeyOf(object), resourceVersion);
+          if (known === undefined) changed.push(object);
+          else if (known !== null) kept.push(known);
+        }
+    }
+    await inParallel(changed, AT_ONCE, async ({ metadata: { namespace, name = '' } }) => {
+      const found = await kube.get(kind, { namespace, name }, { signal });
+      const one = found === undefined ? undefined : keep(found);
+      if (one !== undefined) kept.push(one);
+    });
+    return kept;
   }
 
   /** A Secret without the label, as versions of cert-manager before 1.12 write it. */
   async secret(namespace: string, name: string, signal: AbortSignal): Promise<LentSecret | undefined> {
     const found = await this.#options.kube.get(secrets, { namespace, name }, { signal });
-    return found === undefined ? undefined : lentSecret(found);
+    return found === undefined ? undefined : keptSecret(found);
   }
 }
