@@ -47,6 +47,20 @@ const unknownField = ({ spec }: Leaf): string | undefined => {
   return part === undefined ? undefined : `subject.${part}`;
 };
 
+/** Whether an authority issues anything to a namespace: to its own, and to those that it selects. */
+export const issuesTo = (
+  { metadata, spec }: Authority,
+  namespace: string,
+  namespaces: ReadonlyMap<string, Labels>,
+): boolean => {
+  const { namespaceSelector } = spec.issueTo;
+  const labels = namespaces.get(namespace) ?? ownLabels(namespace);
+  return (
+    namespace === metadata.namespace ||
+    (namespaceSelector !== undefined && selects(namespaceSelector, labels))
+  );
+};
+
 /** Why this authority may not issue this leaf; undefined: it may. */
 export const refusalOf = (
   authority: Authority,
@@ -55,11 +69,9 @@ export const refusalOf = (
   record?: AuthorityRecord,
 ): string | undefined => {
   const { issueTo } = authority.spec;
-  const { namespaceSelector } = issueTo;
   const { namespace } = leaf.metadata;
   const own = namespace === authority.metadata.namespace;
-  const labels = namespaces.get(namespace) ?? ownLabels(namespace);
-  if (!own && (namespaceSelector === undefined || !selects(namespaceSelector, labels)))
+  if (!issuesTo(authority, namespace, namespaces))
     return `spec.issueTo.namespaceSelector of the Authority does not allow Leaves of namespace ${namespace}; ask the Authority's owner to select that namespace`;
   const stray = unknownField(leaf);
   if (stray !== undefined) return `spec.${stray}: no rule allows this field; remove it`;

@@ -14,7 +14,7 @@ import {
 } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId } from './home.ts';
 import type { HomeFacts } from './look.ts';
-import { refusalOf } from './may-issue.ts';
+import { issuesTo, refusalOf } from './may-issue.ts';
 import { type Output, outputsOfLeaf, outputsOfTarget } from './outputs.ts';
 import type { SealKey } from './seal.ts';
 
@@ -53,6 +53,8 @@ export interface Responsibilities {
   readonly targets: ReadonlyMap<string, readonly ObjectId[]>;
   /** Leaves that ask for this authority and may not have it. */
   readonly refused: readonly { readonly leaf: string; readonly why: string }[];
+  /** Whether a namespace can get a leaf from it at all. */
+  readonly issuesTo: (namespace: string) => boolean;
 }
 
 const specs = new WeakMap<Leaf, string>();
@@ -148,6 +150,7 @@ export function policyFor(
     outputs: new Map([...outputs].filter(([, wanted]) => wanted.length > 0)),
     targets,
     refused,
+    issuesTo: (namespace) => issuesTo(authority, namespace, catalogue.namespaces),
     policy: {
       lifetime,
       rotate: rotation.before === undefined ? { at: rotation.at ?? 0.8 } : { before: rotation.before },

@@ -1,134 +1,20 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import {
-  CERT_MANAGER,
-  ISSUER,
-  issueCa,
-  issueCross,
-  issueLeaf,
-  localSigner,
-  type ObjectSeen,
-  parseResources,
-} from '@handover/core';
-import { type AuthorityRecord, catalogueOf, policyFor, type Responsibilities } from '@handover/engine';
-import type { Kube } from '@handover/kube';
-import {
-  type Certificate,
-  day,
-  hour,
-  type Instant,
-  instant,
-  minute,
-  parseCertificate,
-} from '@handover/material';
+import { CERT_MANAGER } from '@handover/core';
+import { type Certificate, day, hour, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
-import { LentCertificates } from './certificates.ts';
-import type { CertManagerCluster, CertManagerView } from './cluster.ts';
-import type { CertificateRequest, CertManagerCertificate } from './kinds.ts';
-
-const NOW = instant(Date.UTC(2030, 0, 1));
-const newKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
-const KEYS = { ours: newKey(), theirs: newKey() };
-
-const caOf = async (key: KeyObject): Promise<Certificate> =>
-  parseCertificate(
-    await issueCa({
-      name: 'mesh',
-      generation: 1,
-      signer: localSigner(key),
-      serial: new Uint8Array(randomBytes(12)),
-      notBefore: instant(NOW - hour),
-      notAfter: instant(NOW + 3000 * day),
-    }),
-  );
-const CA = await caOf(KEYS.ours);
-const FORGED_CA = await caOf(KEYS.theirs);
-
-const leafOf = async (ca: Certificate, key: KeyObject, life = 30 * day): Promise<Certificate> =>
-  parseCertificate(
-    await issueLeaf({
-      issuer: ca,
-      signer: localSigner(key),
-      publicKey: generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).publicKey,
-      serial: new Uint8Array(randomBytes(12)),
-      subject: { commonName: 'web' },
-      dnsNames: ['web.prod.svc'],
-      ipAddresses: [],
-      uris: [],
-      usages: ['server'],
-      notBefore: instant(NOW - hour),
-      notAfter: instant(NOW + life),
-    }),
-  );
-
-const [authority] = parseResources([
-  {
-    value: {
-      apiVersion: 'handover.dev/v1alpha1',
-      kind: 'Authority',
-      metadata: { namespace: 'prod', name: 'mesh' },
-      spec: {},
-    },
-    where: 'test',
-  },
-]);
-const responsibilities: Responsibilities = policyFor(
-  catalogueOf(authority === undefined ? [] : [authority]),
-  'prod/mesh',
-  { consumersFound: true, cacheLag: 0, trustNamespace: 'prod' } as never,
-  new Map(),
-);
-const anchors = [{ fingerprint: CA.fingerprint, notBefore: CA.notBefore, notAfter: CA.notAfter }];
-const record = (lentUntil?: Instant, role = 'previous'): AuthorityRecord =>
-  ({
-    state: {
-      revision: 1,
-      generations: [
-        { number: 1, role, anchors, hasKey: true, since: NOW, ...(lentUntil ? { lentUntil } : {}) },
-      ],
-    },
-    certificates: new Map([[CA.fingerprint, CA]]),
-  }) as unknown as AuthorityRecord;
-
-const certificate = (
-  namespace: string,
-  more: Partial<CertManagerCertificate> = {},
-  issuer: string = namespace === 'prod' ? 'mesh' : 'prod/mesh',
-): CertManagerCertificate => ({
-  apiVersion: CERT_MANAGER.apiVersion,
-  kind: 'Certificate',
-  metadata: { namespace, name: 'web', uid: 'u1', resourceVersion: '7' },
-  spec: { secretName: 'web', issuerRef: { ...ISSUER, name: issuer } },
-  ...more,
-});
-const secret = (namespace: string, leaf: Certificate | undefined) => ({
-  namespace,
-  name: 'web',
-  createdAt: NOW,
-  crt: leaf === undefined ? undefined : Buffer.from(leaf.pem),
-  ca: Buffer.from(CA.pem),
-});
-
-const look = async (
-  view: Partial<CertManagerView> | undefined,
-  state = record(),
-  now = NOW,
-): Promise<readonly ObjectSeen[]> => {
-  const whole = view && { certificates: [], requests: [], secrets: [], ...view };
-  const cluster = { cached: () => whole, fresh: async () => whole, secret: async () => undefined };
-  const lent = new LentCertificates({
-    kube: {} as Kube,
-    cluster: cluster as unknown as CertManagerCluster,
-    signal: new AbortController().signal,
-    now: () => now,
-    nudge: () => {},
-  });
-  return lent.reader(false).of(responsibilities, state, now);
-};
-const one = async (view: Partial<CertManagerView>, now = NOW): Promise<ObjectSeen> => {
-  const [object, second] = await look(view, record(), now);
-  expect(second).toBeUndefined();
-  return object ?? expect.fail('nothing was seen');
-};
+import {
+  CA,
+  certificate,
+  crossOf,
+  FORGED_CA,
+  KEYS,
+  leafOf,
+  look,
+  NOW,
+  one,
+  record,
+  secret,
+} from '../../test/cert-manager/lent.ts';
+import type { CertificateRequest } from './kinds.ts';
 
 test('a Secret of a Certificate is seen with its leaf, its CA and its version', async () => {
   const leaf = await leafOf(CA, KEYS.ours);
@@ -152,44 +38,11 @@ test('a leaf that only names our CA as its issuer is none of ours, here and else
     ).toEqual([]);
 });
 
-test('a leaf elsewhere counts for 90 days from its beginning, however long it lives', async () => {
-  const leaf = await leafOf(CA, KEYS.ours, 2000 * day);
-  const seen = await one({ certificates: [certificate('team')], secrets: [secret('team', leaf)] });
-  expect(seen).toMatchObject({ elsewhere: true, leaf: { notAfter: NOW + 90 * day } });
-  expect(seen.writtenBy?.namespace).toBe('team');
-});
-
 test('the Secret of the CA itself is presented by no program; a CA under it is, by its leaves', async () => {
   expect(await look({ certificates: [certificate('prod')], secrets: [secret('prod', CA)] })).toEqual([]);
-  const under = parseCertificate(
-    await issueCross({
-      subject: FORGED_CA,
-      issuer: CA,
-      signer: localSigner(KEYS.ours),
-      serial: new Uint8Array(randomBytes(12)),
-      notBefore: instant(NOW - hour),
-      notAfter: instant(NOW + 30 * day),
-    }),
-  );
+  const under = await crossOf();
   const seen = await one({ certificates: [certificate('prod')], secrets: [secret('prod', under)] });
   expect(seen.leaf).toMatchObject({ fingerprint: under.fingerprint, issuer: CA.fingerprint });
-});
-
-test('of others, only Certificates of our own namespace count that hold a leaf of ours', async () => {
-  const leaf = await leafOf(CA, KEYS.ours);
-  const of = (namespace: string): Partial<CertManagerView> => ({
-    certificates: [
-      certificate(namespace, { spec: { secretName: 'web', issuerRef: { name: 'x', kind: 'Issuer' } } }),
-    ],
-    secrets: [secret(namespace, leaf)],
-  });
-  expect((await one(of('prod'))).writtenBy).toMatchObject({
-    asked: 'never',
-    remark: 'Certificate web names Issuer x: change its issuerRef to Authority prod/mesh',
-  });
-  expect(await look(of('team'))).toEqual([]);
-  const orphan = await one({ secrets: [secret('prod', leaf)] });
-  expect(orphan.writtenBy?.remark).toMatch(/^no Certificate asks for it any more/);
 });
 
 const requestOf = (leaf: Certificate | undefined, conditions: readonly object[]): CertificateRequest =>
@@ -242,7 +95,7 @@ test('a Certificate at work is pending, then slow with the reason; after a failu
 test('what cannot be read counts as in use until the last leaf that was lent has ended', async () => {
   const until = instant(NOW + 20 * day);
   expect(await look(undefined)).toEqual([]);
-  expect(await look(undefined, record(until))).toMatchObject([
+  expect(await look(undefined, record({ lentUntil: until }))).toMatchObject([
     { leaf: { issuer: CA.fingerprint, notAfter: until }, writtenBy: { asked: 'never' } },
   ]);
 });

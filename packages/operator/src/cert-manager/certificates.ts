@@ -10,10 +10,11 @@ import {
   unknownLent,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { type Certificate, type Duration, type Instant, instant, minute, second } from '@handover/material';
+import { type Instant, instant, minute, second } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { CertManagerCluster, CertManagerView, LentSecret } from './cluster.ts';
+import { heldLeaf } from './held.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -24,7 +25,6 @@ import {
   withCondition,
 } from './kinds.ts';
 import { onItsWay, shortly, slowness, timeOf } from './progress.ts';
-import { mostFor } from './requests.ts';
 import { Sights } from './sights.ts';
 
 /** A request for a new leaf that the cache does not show yet is not made again. */
@@ -91,13 +91,10 @@ export class LentCertificates implements Reissues {
     // Only a step of a rotation rests on these Secrets.
     const view = fresh && generations.length > 1 ? await cluster.fresh(signal) : cluster.cached();
     if (view === undefined) return unknownLent(record, responsibilities);
-    const cas = generations.flatMap(({ anchors }) =>
-      anchors.flatMap(({ fingerprint }) => record.certificates.get(fingerprint) ?? []),
-    );
     this.#forget(view);
     const seen = new Map<ObjectId, ObjectSeen>();
     for (const found of await this.#found(view, responsibilities)) {
-      const object = this.#seen(found, view, responsibilities, cas, now);
+      const object = this.#seen(found, view, responsibilities, record, now);
       if (object === undefined || responsibilities.leaves.has(found.id)) continue;
       seen.set(found.id, object);
       // Only a leader looks past the caches.
@@ -122,16 +119,16 @@ export class LentCertificates implements Reissues {
       for (const id of known.keys()) if (!there.has(id)) known.delete(id);
   }
 
-  /** Secrets of its Certificates; and in its own namespace all that hold a leaf of it, whatever asks for them now. */
+  /** Secrets of the namespaces that it issues to, whatever asks for them now: they outlive their Certificates, and programs go on with them. */
   async #found(view: CertManagerView, responsibilities: Responsibilities): Promise<readonly Found[]> {
-    const own = responsibilities.authority.metadata.namespace;
     const bySecret = new Map(view.secrets.map((secret) => [secretId(secret.namespace, secret.name), secret]));
     const found = new Map<ObjectId, Found>();
     for (const certificate of view.certificates) {
       const { namespace = '' } = certificate.metadata;
       const name = certificate.spec?.secretName;
       const isOurs = issuerOf(certificate.spec?.issuerRef, namespace) === responsibilities.id;
-      if (name === undefined || !(isOurs || namespace === own)) continue;
+      // A namespace that it issues nothing to has copies at most.
+      if (name === undefined || !responsibilities.issuesTo(namespace)) continue;
       const id = secretId(namespace, name);
       const secret =
         bySecret.get(id) ??
@@ -139,9 +136,11 @@ export class LentCertificates implements Reissues {
       const pem = secret?.crt ?? onItsWay(view.requests, certificate);
       if (isOurs || !found.has(id)) found.set(id, { id, namespace, secret, certificate, pem });
     }
-    for (const [id, secret] of bySecret)
-      if (secret.namespace === own && !found.has(id))
-        found.set(id, { id, namespace: own, secret, certificate: undefined, pem: secret.crt });
+    for (const [id, secret] of bySecret) {
+      const { namespace, crt: pem } = secret;
+      if (!found.has(id) && responsibilities.issuesTo(namespace))
+        found.set(id, { id, namespace, secret, certificate: undefined, pem });
+    }
     return [...found.values()];
   }
 
@@ -149,21 +148,11 @@ export class LentCertificates implements Reissues {
     { id, namespace, secret, certificate, pem }: Found,
     { requests }: CertManagerView,
     responsibilities: Responsibilities,
-    cas: readonly Certificate[],
+    record: AuthorityRecord,
     now: Instant,
   ): ObjectSeen | undefined {
-    const [leaf, ...behind] = readableCertificates(pem);
-    // A name proves nothing: the signature does.
-    const issuer = leaf && cas.find((ca) => leaf.openssl.isSignedBy(ca.openssl));
-    // The Secret of an adopted CA is presented by no program. A CA under it is: by the leaves that it signed.
-    const isOwn = cas.some(({ fingerprint }) => fingerprint === leaf?.fingerprint);
-    if (leaf === undefined || issuer === undefined || isOwn) return undefined;
-    const { authority } = responsibilities;
-    const isElsewhere = namespace !== authority.metadata.namespace;
-    const most: Duration | undefined = isElsewhere
-      ? mostFor(authority.spec.issueTo.maxLifetime, false)
-      : undefined;
-    const contents = { leaf, behind, issuer, cas: readableCertificates(secret?.ca) };
+    const held = heldLeaf(pem, namespace, responsibilities, record);
+    if (held === undefined) return undefined;
     const since = Math.min(
       timeOf(certificate?.metadata.creationTimestamp) || Number.NEGATIVE_INFINITY,
       secret?.createdAt ?? Number.POSITIVE_INFINITY,
@@ -172,14 +161,14 @@ export class LentCertificates implements Reissues {
       id,
       version: certificate?.metadata.resourceVersion ?? '',
       revision: undefined,
-      ...this.#sights.see(id, contents, now, most),
+      ...this.#sights.see(id, { ...held, cas: readableCertificates(secret?.ca) }, now),
       writtenBy: {
         program: PROGRAM,
         ...this.#standing(id, certificate, requests, responsibilities, now),
         ...(Number.isFinite(since) ? { since: instant(since) } : {}),
         namespace,
       },
-      ...(isElsewhere ? { elsewhere: true } : {}),
+      ...(held.until === undefined ? {} : { elsewhere: true }),
     };
   }
 
