@@ -116,6 +116,7 @@ export {
   covers,
   desired,
   EVIDENCE_KINDS,
+  EXPIRY_GRACE,
   type EvidenceKind,
   explain,
   FOREIGN_SPEC,

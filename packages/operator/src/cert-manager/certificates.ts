@@ -14,6 +14,7 @@ import { type Instant, instant, minute, second } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { CertManagerCluster, CertManagerView, LentSecret } from './cluster.ts';
+import { Gone } from './gone.ts';
 import { heldLeaf } from './held.ts';
 import {
   type CertificateRequest,
@@ -60,6 +61,7 @@ export interface LentOptions {
 export class LentCertificates implements Reissues {
   readonly #options: LentOptions;
   readonly #sights: Sights;
+  readonly #gone = new Gone();
   /** When a Certificate was asked for a new leaf, by the id of its Secret. */
   readonly #asked = new Map<ObjectId, { readonly at: Instant; readonly name: string }>();
 
@@ -100,7 +102,10 @@ export class LentCertificates implements Reissues {
       // Only a leader looks past the caches.
       if (fresh) this.#tell(found.id, object.leaf?.fingerprint ?? '');
     }
-    return [...seen.values()];
+    const { namespace } = responsibilities.authority.metadata;
+    return this.#gone
+      .among(responsibilities.id, namespace, record, [...seen.values()], now)
+      .filter(({ id }) => !responsibilities.leaves.has(id));
   }
 
   #tell(id: ObjectId, fingerprint: string): void {
