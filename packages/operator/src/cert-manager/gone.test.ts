@@ -61,6 +61,16 @@ test('a Secret that was made anew is as old as the first of that name', async ()
   expect(other?.writtenBy?.since).toBe(LATER);
 });
 
+test('of those that are gone, 1,000 are remembered, and the oldest is forgotten first', async () => {
+  const look = watching();
+  const many = Array.from({ length: 1_001 }, (_, index) => ({ ...secret('prod', leaf), name: `s${index}` }));
+  expect(await look({ secrets: many }, STATE)).toHaveLength(1_001);
+  await look({ secrets: many.slice(1) }, STATE, LATER);
+  const left = await look({}, STATE, LATER);
+  expect(left).toHaveLength(1_000);
+  expect(left.map(({ id }) => id)).not.toContain('prod/secrets/s0');
+});
+
 test('a Secret is forgotten with the CA that signed its leaf', async () => {
   const look = watching();
   await look(there, STATE);

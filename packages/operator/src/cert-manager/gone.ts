@@ -14,7 +14,7 @@ interface Remembered {
   readonly goneAt?: Instant;
 }
 
-/** So many for each authority; the oldest is forgotten first. */
+/** So many that are gone, for each authority; the oldest is forgotten first. */
 const MOST = 1_000;
 
 /**
@@ -54,7 +54,8 @@ export class Gone {
       known.set(id, { since, leaf, end });
       return { ...object, writtenBy: { ...writtenBy, ...(since === undefined ? {} : { since }) } };
     });
-    for (const id of [...known.keys()].slice(0, Math.max(known.size - MOST, 0))) known.delete(id);
+    const lost = [...known].filter(([, { goneAt }]) => goneAt !== undefined).map(([id]) => id);
+    for (const id of lost.slice(0, Math.max(lost.length - MOST, 0))) known.delete(id);
     this.#known.set(authority, known);
     const current = withRole(state, 'current');
     if (current === undefined) return objects;
