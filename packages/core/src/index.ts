@@ -117,6 +117,7 @@ export {
   desired,
   EVIDENCE_KINDS,
   type EvidenceKind,
+  EXPIRY_GRACE,
   explain,
   FOREIGN_SPEC,
   formatStamp,

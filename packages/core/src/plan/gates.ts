@@ -146,7 +146,9 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
   blockers.push(...withoutLeaf(seen, since));
   const lent = lentObjects(context);
   blockers.push(...awaitedLeaves(context, lent, current));
-  const held = lent.filter(({ leaf }) => leaf !== undefined).map(({ id }) => id);
+  const held = lent
+    .filter(({ leaf, writtenBy }) => leaf !== undefined && writtenBy?.gone !== true)
+    .map(({ id }) => id);
   for (const object of [...policy.leaves.map((leaf) => leaf.object), ...held]) {
     const leaf = objects.get(object)?.leaf;
     if (leaf === undefined) {

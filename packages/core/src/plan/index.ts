@@ -6,7 +6,7 @@ export {
   type Role,
   withRole,
 } from './authority.ts';
-export { desired } from './desired.ts';
+export { desired, EXPIRY_GRACE } from './desired.ts';
 export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';

@@ -43,12 +43,14 @@ export interface WrittenBy {
   readonly asked: 'can' | 'pending' | 'never';
   /** Why no new leaf comes, for people: then it does not count towards `MOST_REISSUES`. */
   readonly failing?: string;
-  /** What else people should know while they wait. */
+  /** What else people should know while they wait; a pending one with a remark is slow, and does not count towards `MOST_REISSUES` either. */
   readonly remark?: string;
   /** Since when it has been asked for; undefined: long ago. An object younger than a CA's last signature never held a leaf of that CA. */
   readonly since?: Instant;
   /** One process alone has the leaf, and is the consumer that presents it: what that process shows decides, not the leaf that it got last. */
   readonly ofOneProcess?: true;
+  /** It was deleted, or its leaf is another issuer's: only processes count that are known to read it. */
+  readonly gone?: true;
   /** Objects that do not lie in the authority's namespace count towards `MOST_REISSUES` of this namespace only. */
   readonly namespace?: string;
 }

@@ -145,6 +145,16 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
+  test('go on past leaves that are slow, such as those that nobody approves', () => {
+    const remark = 'CertificateRequest cm0-2 is not approved since yesterday';
+    const story = activated((one) => {
+      names.forEach((id, index) => {
+        lent(one, id, 'ca1', index < 20 ? { asked: 'pending', remark } : {});
+      });
+    });
+    expect(asked(story)).toEqual(names.slice(20));
+  });
+
   test('of another namespace delay that namespace only', () => {
     const story = activated((one) => {
       names.forEach((id) => {
@@ -164,6 +174,34 @@ describe('another namespace', () => {
     story.pass(80 * day);
     expect(waits(story)).toEqual(['far: to get a leaf of CA generation 2 from cert-manager']);
     story.pass(10 * day);
+    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+  });
+});
+
+describe('a Secret that is gone', () => {
+  const lost = (story: Story): void => {
+    const since = story.now;
+    lent(story, 'cm', 'ca2', { asked: 'never', gone: true }, { anchors: [{ fingerprint: 'ca2', since }] });
+  };
+
+  test('holds nothing up while nobody is known to read it', () => {
+    const story = activated((one) => lent(one, 'cm', 'ca1'));
+    lost(story);
+    story.pass(hour);
+    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+  });
+
+  test('holds a rotation up by a process that began before, until that one has begun anew', () => {
+    const story = activated((one) => {
+      lent(one, 'cm', 'ca1');
+      one.consumer('web', { reload: 'unknown', presents: ['cm'], verifies: [], workload: undefined });
+    });
+    lost(story);
+    story.pass(day);
+    expect(waits(story)).toEqual(['web: to load a leaf of CA generation 2']);
+    const anew = { uid: 'web-2', createdAt: story.now, ready: true, stamp: undefined, proofs: [] };
+    story.consumers = story.consumers.map((one) => ({ ...one, instances: [anew] }));
+    story.pass(hour);
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 });

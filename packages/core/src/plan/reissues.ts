@@ -54,9 +54,11 @@ export const reissuesFor = (context: PlanningContext, mode: GateMode): readonly 
     isElsewhere(object) ? (object.writtenBy?.namespace ?? 'elsewhere') : '';
   const open = new Map<string, number>();
   const addOne = (place: string): unknown => open.set(place, (open.get(place) ?? 0) + 1);
-  for (const object of lent)
-    if (object.writtenBy?.asked === 'pending' && object.writtenBy.failing === undefined)
-      addOne(placeOf(object));
+  for (const object of lent) {
+    const { asked, failing, remark } = object.writtenBy ?? {};
+    // What is slow must not keep the others from being asked.
+    if (asked === 'pending' && failing === undefined && remark === undefined) addOne(placeOf(object));
+  }
   return lent.flatMap((object): Reissue[] => {
     const why = object.writtenBy?.asked === 'can' ? reasonFor(context, object, current, mode) : undefined;
     const place = placeOf(object);

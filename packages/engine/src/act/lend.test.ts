@@ -1,6 +1,7 @@
+import { generateKey } from '@handover/core';
 import { duration, hour, instant, minute } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
-import { catalogue, dealKey, MESH, on, World } from '../../test/world.ts';
+import { catalogue, MESH, on, World } from '../../test/world.ts';
 import { converge, lend } from '../index.ts';
 
 const ID = 'default/mesh';
@@ -17,7 +18,7 @@ const asked = () => {
   return {
     authority: ID,
     leaf: { ...leaf, spec: { ...leaf.spec, lifetime: duration(hour) } },
-    publicKey: dealKey('ECDSA-P256').publicKey,
+    publicKey: generateKey('ECDSA-P256').publicKey,
     for: { kind: 'Pod', namespace: 'default', name: 'a' },
     why: 'a test asks for it',
     isUnseen: false,

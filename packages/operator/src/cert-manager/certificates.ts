@@ -10,18 +10,12 @@ import {
   unknownLent,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import {
-  type Certificate,
-  type Duration,
-  HandoverError,
-  type Instant,
-  instant,
-  minute,
-  second,
-} from '@handover/material';
+import { HandoverError, type Instant, instant, minute, second } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { askCertificate } from './ask.ts';
 import type { CertManagerCluster, CertManagerView } from './cluster.ts';
+import { Gone } from './gone.ts';
+import { heldLeaf } from './held.ts';
 import type { LentSecret } from './kept.ts';
 import {
   type CertificateRequest,
@@ -31,7 +25,6 @@ import {
   PROGRAM,
 } from './kinds.ts';
 import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
-import { mostFor } from './requests.ts';
 import { Sights } from './sights.ts';
 import { UnlabelledSecrets } from './unlabelled.ts';
 
@@ -81,6 +74,7 @@ export class LentCertificates implements Reissues {
   readonly #options: LentOptions;
   readonly #sights: Sights;
   readonly #unlabelled: UnlabelledSecrets;
+  readonly #gone = new Gone();
   /** When a Certificate was asked for a new leaf, by the id of its Secret. */
   readonly #asked = new Map<ObjectId, Asked>();
 
@@ -114,9 +108,6 @@ export class LentCertificates implements Reissues {
     // Only a step of a rotation rests on these Secrets.
     const view = fresh && generations.length > 1 ? await cluster.fresh(signal) : cluster.cached();
     if (view === undefined) return unknownLent(record, responsibilities);
-    const cas = generations.flatMap(({ anchors }) =>
-      anchors.flatMap(({ fingerprint }) => record.certificates.get(fingerprint) ?? []),
-    );
     this.#forget(view);
     const { all, trouble } = await this.#found(view, responsibilities);
     // What cannot be seen counts as in use, within the dates in the state.
@@ -124,13 +115,16 @@ export class LentCertificates implements Reissues {
     const seen = new Map(unknown.map((object) => [object.id, object]));
     for (const [index, found] of all.entries()) {
       if (index % AT_A_TIME === AT_A_TIME - 1) await breath();
-      const object = this.#seen(found, view, responsibilities, cas, now);
+      const object = this.#seen(found, view, responsibilities, record, now);
       if (object === undefined || responsibilities.leaves.has(found.id)) continue;
       seen.set(found.id, object);
       // Only a leader looks past the caches.
       if (fresh) this.#tell(found.id, object.leaf?.fingerprint ?? '');
     }
-    return [...seen.values()];
+    const { namespace } = responsibilities.authority.metadata;
+    return this.#gone
+      .among(responsibilities.id, namespace, record, [...seen.values()], now)
+      .filter(({ id }) => !responsibilities.leaves.has(id));
   }
 
   #tell(id: ObjectId, fingerprint: string): void {
@@ -150,7 +144,7 @@ export class LentCertificates implements Reissues {
       for (const id of known.keys()) if (!there.has(id)) known.delete(id);
   }
 
-  /** Secrets of its Certificates; and in its own namespace all that hold a leaf of it, whatever asks for them now. */
+  /** Secrets of the namespaces that it serves, whatever asks for them now: they outlive their Certificates, and programs go on with them. */
   async #found(
     view: CertManagerView,
     responsibilities: Responsibilities,
@@ -162,7 +156,7 @@ export class LentCertificates implements Reissues {
       const { namespace = '', uid } = certificate.metadata;
       const name = certificate.spec?.secretName;
       const isOurs = issuerOf(certificate.spec?.issuerRef, namespace) === responsibilities.id;
-      if (name === undefined || !(isOurs || namespace === own)) return [];
+      if (name === undefined) return [];
       const shown = issued.get(ownerKey(namespace, uid)) ?? [];
       // A namespace that is served no longer may still use what this authority signed. Others are not looked at.
       const gotOne = shown.some(({ spec }) => issuerOf(spec?.issuerRef, namespace) === responsibilities.id);
@@ -179,8 +173,14 @@ export class LentCertificates implements Reissues {
       if (isOurs || !found.has(id)) found.set(id, { id, namespace, secret, certificate, pem });
     }
     for (const [id, secret] of bySecret)
-      if (secret.namespace === own && !found.has(id))
-        found.set(id, { id, namespace: own, secret, certificate: undefined, pem: secret.crt });
+      if (!found.has(id) && responsibilities.serves(secret.namespace))
+        found.set(id, {
+          id,
+          namespace: secret.namespace,
+          secret,
+          certificate: undefined,
+          pem: secret.crt,
+        });
     return { all: [...found.values()], trouble: unread };
   }
 
@@ -188,21 +188,11 @@ export class LentCertificates implements Reissues {
     { id, namespace, secret, certificate, pem }: Found,
     { requests, trouble }: CertManagerView,
     responsibilities: Responsibilities,
-    cas: readonly Certificate[],
+    record: AuthorityRecord,
     now: Instant,
   ): ObjectSeen | undefined {
-    const [leaf, ...behind] = readableCertificates(pem);
-    // A name proves nothing: the signature does.
-    const issuer = leaf && cas.find((ca) => leaf.openssl.isSignedBy(ca.openssl));
-    // The Secret of an adopted CA is presented by no program. A CA under it is: by the leaves that it signed.
-    const isOwn = cas.some(({ fingerprint }) => fingerprint === leaf?.fingerprint);
-    if (leaf === undefined || issuer === undefined || isOwn) return undefined;
-    const { authority } = responsibilities;
-    const isElsewhere = namespace !== authority.metadata.namespace;
-    const most: Duration | undefined = isElsewhere
-      ? mostFor(authority.spec.issueTo.maxLifetime, false)
-      : undefined;
-    const contents = { leaf, behind, issuer, cas: readableCertificates(secret?.ca) };
+    const held = heldLeaf(pem, namespace, responsibilities, record);
+    if (held === undefined) return undefined;
     const since = Math.min(
       timeOf(certificate?.metadata.creationTimestamp) || Number.NEGATIVE_INFINITY,
       secret?.createdAt ?? Number.POSITIVE_INFINITY,
@@ -211,7 +201,7 @@ export class LentCertificates implements Reissues {
       id,
       version: certificate?.metadata.resourceVersion ?? '',
       revision: undefined,
-      ...this.#sights.see(id, contents, now, most),
+      ...this.#sights.see(id, { ...held, cas: readableCertificates(secret?.ca) }, now),
       writtenBy: {
         program: PROGRAM,
         ...(trouble === undefined
@@ -220,7 +210,7 @@ export class LentCertificates implements Reissues {
         ...(Number.isFinite(since) ? { since: instant(since) } : {}),
         namespace,
       },
-      ...(isElsewhere ? { elsewhere: true } : {}),
+      ...(held.until === undefined ? {} : { elsewhere: true }),
     };
   }
 

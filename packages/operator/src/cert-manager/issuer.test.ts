@@ -227,11 +227,12 @@ test('a request to an Authority that does not exist yet stays pending, and is si
   await readyOf('early', 'Issued');
 });
 
-const podOf = async (mounts: string): Promise<void> => {
+const HOT = { 'handover.dev/reload': 'hot' };
+const podOf = async (mounts: string, annotations: object = HOT): Promise<void> => {
   await kube.create(pods, {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { namespace: 'prod', name: 'web', annotations: { 'handover.dev/reload': 'hot' } },
+    metadata: { namespace: 'prod', name: 'web', annotations },
     spec: {
       containers: [{ name: 'main', volumeMounts: [{ name: 'tls', mountPath: '/tls' }] }],
       volumes: [{ name: 'tls', secret: { secretName: mounts } }],
@@ -267,6 +268,57 @@ test('a rotation asks cert-manager for a new certificate, waits for the Secret, 
   // Without this its kubelet would hand the new leaf out a minute later.
   const pod = await kube.get(pods, { namespace: 'prod', name: 'web' });
   expect(pod?.metadata.annotations?.['handover.dev/nudge']).toBeDefined();
+});
+
+test.each([
+  ['are gone', false],
+  ['were made anew', true],
+])(
+  'a pod that began before Certificate and Secret %s holds the rotation up until it is out of use',
+  async (_how, anew) => {
+    await installCertManagerCrds(kube);
+    await authority({ rotation: { reloadWithin: '1s' } });
+    operate();
+    const played = play();
+    await certificate('prod', 'web');
+    await until(() => kube.get(secrets, { namespace: 'prod', name: 'web' }), 'the Secret of the Certificate');
+    await podOf('web', {});
+    played.away = true;
+    await rotate('one');
+    await waitFor(/^prod\/secrets\/web: to get a leaf of CA generation 2/);
+    await kube.delete(certificates, { namespace: 'prod', name: 'web' });
+    await kube.delete(secrets, { namespace: 'prod', name: 'web' });
+    for (const { metadata } of (await kube.list(certificateRequests)).items)
+      await kube.delete(certificateRequests, { namespace: 'prod', name: metadata.name ?? '' });
+    if (anew) await certificate('prod', 'web');
+    played.away = false;
+    // Nothing else is waited for, and the pod is not believed to have loaded anything.
+    await until(async () => {
+      const { blockedBy = [], generations = [] } = await statusOf();
+      if (generations.length === 1) expect.fail('the old CA was retired');
+      return blockedBy.length > 0 && blockedBy.every(({ consumer }) => consumer === 'Pod prod/web')
+        ? true
+        : undefined;
+    }, 'the pod alone');
+    const pod = { namespace: 'prod', name: 'web' };
+    if (anew) await kube.patch(pods, pod, { merge: { metadata: { annotations: HOT } } });
+    else await kube.delete(pods, pod);
+    await generation(2);
+  },
+);
+
+test('a Secret elsewhere whose Certificate is gone holds the rotation up until it is deleted', async () => {
+  await installCertManagerCrds(kube);
+  await authority({ rotation: { reloadWithin: '1s' }, issueTo: { namespaceSelector: {} } });
+  operate();
+  play({ dnsNames: ['web.team.svc'] });
+  await certificate('team', 'web', 'prod/mesh');
+  await until(() => kube.get(secrets, { namespace: 'team', name: 'web' }), 'the Secret of the Certificate');
+  await kube.delete(certificates, { namespace: 'team', name: 'web' });
+  await rotate('one');
+  await waitFor(/^team\/secrets\/web: .*no Certificate asks for it any more/);
+  await kube.delete(secrets, { namespace: 'team', name: 'web' });
+  await generation(2);
 });
 
 test('a Certificate whose Secret no pod mounts rests on the word of its owner', async () => {

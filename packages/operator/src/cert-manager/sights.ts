@@ -1,6 +1,7 @@
-import { type LeafSeen, type ObjectSeen, SKEW } from '@handover/core';
+import type { LeafSeen, ObjectSeen } from '@handover/core';
 import type { ObjectId } from '@handover/engine';
-import { type Certificate, type Duration, type Instant, instant } from '@handover/material';
+import { type Certificate, type Instant, instant } from '@handover/material';
+import type { HeldLeaf } from './held.ts';
 
 interface Sight {
   readonly leaf: string;
@@ -12,12 +13,8 @@ interface Sight {
 }
 
 /** The certificates in a Secret that another program writes. */
-export interface Contents {
-  readonly leaf: Certificate;
-  readonly behind: readonly Certificate[];
+export interface Contents extends HeldLeaf {
   readonly cas: readonly Certificate[];
-  /** The CA of ours that signed the leaf. */
-  readonly issuer: Certificate;
 }
 
 /**
@@ -35,12 +32,11 @@ export class Sights {
     this.#begun = begun;
   }
 
-  /** `elsewhere`: how long a leaf there can be at most; a Secret that changes to and fro hurts its owner. */
+  /** A Secret of another namespace that changes to and fro hurts its owner. */
   see(
     id: ObjectId,
-    { leaf, behind, cas, issuer }: Contents,
+    { leaf, behind, cas, issuer, until }: Contents,
     at: Instant,
-    elsewhere: Duration | undefined,
   ): Pick<ObjectSeen, 'anchors' | 'changedAt' | 'leaf'> {
     const before = this.#sights.get(id);
     const now = before === undefined ? (this.#begun ?? at) : at;
@@ -55,18 +51,17 @@ export class Sights {
       leaf: leaf.fingerprint,
       issuer: issuer.fingerprint,
       writtenAt: before?.leaf === leaf.fingerprint ? before.writtenAt : now,
-      issuerSince: elsewhere !== undefined ? first : isIssuerSame ? before.issuerSince : now,
+      issuerSince: until !== undefined ? first : isIssuerSame ? before.issuerSince : now,
       anchors,
       changedAt: same && before !== undefined ? before.changedAt : now,
     };
     this.#sights.set(id, sight);
-    const end = elsewhere === undefined ? leaf.notAfter : leaf.notBefore + SKEW + elsewhere;
     const seen: LeafSeen = {
       fingerprint: leaf.fingerprint,
       issuer: issuer.fingerprint,
       chain: behind.map(({ fingerprint }) => fingerprint),
       notBefore: leaf.notBefore,
-      notAfter: instant(Math.min(leaf.notAfter, end)),
+      notAfter: instant(Math.min(leaf.notAfter, until ?? leaf.notAfter)),
       spec: 'lent',
       writtenAt: sight.writtenAt,
       issuerSince: sight.issuerSince,

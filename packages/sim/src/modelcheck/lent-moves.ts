@@ -81,7 +81,7 @@ const written = (world: ModelWorld, state: State, id: string): State | undefined
 export const lentMoves = (world: ModelWorld, state: State, may: May): void => {
   for (const [id, nature] of Object.entries(world.lent ?? {})) {
     const now = state.lent[id];
-    if (now === undefined || nature.stuck === true) continue;
+    if (now === undefined || nature.stuck === true || nature.gone === true) continue;
     if (now.signed !== undefined) {
       may(`another program writes its new leaf into ${id}`, written(world, state, id));
       continue;

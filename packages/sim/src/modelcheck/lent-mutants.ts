@@ -104,6 +104,13 @@ export const lentMutants: readonly Mutant[] = [
     worlds: ['a process with a leaf of its own that is not known any more'],
   },
   {
+    name: 'a Secret that is gone holds a rotation up although nobody is known to read it',
+    file: 'gates.js',
+    from: 'writtenBy?.gone !== true',
+    to: 'true',
+    worlds: ['a Secret that another program wrote and that is gone'],
+  },
+  {
     name: 'gate 2 forgets leaves that no object shows',
     file: 'gates.js',
     from: 'presenters.push(...unseenLeaves(all));',

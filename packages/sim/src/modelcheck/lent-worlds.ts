@@ -87,6 +87,13 @@ export const lentWorlds: readonly ModelWorld[] = [
     lent: { cm: { unasked: true, forgotten: true } },
     budget: { rotations: 2 },
   }),
+  worldOf('a Secret that another program wrote and that is gone', {
+    timeless: true,
+    natures: { a: hot('sa'), c: hot('cm') },
+    present: ['a'],
+    lent: { cm: { unasked: true, gone: true } },
+    budget: { rotations: 2 },
+  }),
   worldOf('a leaf that no object shows', {
     natures: {
       a: promised('sa'),

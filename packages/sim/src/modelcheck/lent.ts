@@ -14,14 +14,19 @@ export const writtenBy = (
   const asked = nature.unasked === true ? 'never' : pending ? 'pending' : 'can';
   const held = state.objects[id]?.leaf;
   const old = state.authority?.generations.find(({ role }) => role === 'previous' || role === 'distrusted');
+  const current = state.authority?.generations.find(({ role }) => role === 'current');
   return {
     writtenBy: {
       program: 'cert-manager',
       asked,
       ...(nature.forgotten === true ? { ofOneProcess: true } : {}),
+      ...(nature.gone === true ? { gone: true } : {}),
     },
     ...(nature.forgotten === true && held !== undefined && old !== undefined
       ? { leaf: { ...held, issuer: old.anchors[0].fingerprint } }
+      : {}),
+    ...(nature.gone === true && held !== undefined && current !== undefined
+      ? { leaf: { ...held, issuer: current.anchors[0].fingerprint } }
       : {}),
     ...(nature.elsewhere === true ? { elsewhere: true } : {}),
   };

@@ -90,6 +90,8 @@ export interface Lent {
   readonly stuck?: boolean;
   /** One process has it for itself, and which leaf it got last is not known: it is taken for one of the oldest CA. */
   readonly forgotten?: boolean;
+  /** It was deleted, and no process reads it: a controller remembers that it was there. */
+  readonly gone?: boolean;
 }
 
 /** What the program is about to write. */

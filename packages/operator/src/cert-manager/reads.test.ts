@@ -1,0 +1,110 @@
+import { CERT_MANAGER, ISSUER, type ObjectSeen } from '@handover/core';
+import type { AuthorityRecord } from '@handover/engine';
+import { type Certificate, day, instant } from '@handover/material';
+import { expect, test } from 'vitest';
+import {
+  CA,
+  certificate,
+  KEYS,
+  leafOf,
+  lentIn,
+  look,
+  NOW,
+  record,
+  responsibilitiesOf,
+  secret,
+  TO_TEAM,
+} from '../../test/cert-manager/lent.ts';
+import type { CertificateRequest, CertManagerCertificate } from './kinds.ts';
+
+const requestOf = (leaf: Certificate | undefined, conditions: readonly object[]): CertificateRequest =>
+  ({
+    apiVersion: CERT_MANAGER.apiVersion,
+    kind: 'CertificateRequest',
+    metadata: {
+      namespace: 'prod',
+      name: 'web-1',
+      ownerReferences: [{ kind: 'Certificate', name: 'web', uid: 'u1' }],
+    },
+    status: { conditions, ...(leaf ? { certificate: Buffer.from(leaf.pem).toString('base64') } : {}) },
+  }) as unknown as CertificateRequest;
+
+test('a Certificate of a namespace that is not served is not looked at, unless a request shows that it got a leaf', async () => {
+  const leaf = await leafOf(CA, KEYS.ours);
+  const view = { certificates: [certificate('evil')], secrets: [secret('evil', leaf)] };
+  expect(await look(view)).toEqual([]);
+  const shown = (issuer: string): CertificateRequest => {
+    const { metadata, ...request } = requestOf(leaf, []);
+    return {
+      ...request,
+      metadata: { ...metadata, namespace: 'evil' },
+      spec: { issuerRef: { ...ISSUER, name: issuer } },
+    };
+  };
+  expect(await look({ ...view, requests: [shown('evil/own')] })).toEqual([]);
+  expect(await look({ ...view, requests: [shown('prod/mesh')] })).toMatchObject([
+    { id: 'evil/secrets/web', elsewhere: true, leaf: { fingerprint: leaf.fingerprint } },
+  ]);
+});
+
+const many = (namespace: string, count: number): readonly CertManagerCertificate[] =>
+  Array.from({ length: count }, (_, index) => ({
+    ...certificate(namespace),
+    metadata: { namespace, name: `c${index}`, uid: `u${index}`, resourceVersion: '7' },
+    spec: { secretName: `c${index}`, issuerRef: { ...ISSUER, name: 'prod/mesh' } },
+  }));
+
+test('Secrets that the watch does not show are read a few in each look and once; until then leaves that were lent count as in use', async () => {
+  const until = instant(NOW + 20 * day);
+  const read: string[] = [];
+  const view = { certificates: [...many('team', 100), certificate('prod')], requests: [], secrets: [] };
+  const lent = lentIn(
+    () => view,
+    (id) => read.push(id),
+  );
+  const looks = async (state: AuthorityRecord): Promise<readonly ObjectSeen[]> =>
+    lent.reader(false).of(responsibilitiesOf(TO_TEAM), state, NOW);
+  const [unknown, more] = await looks(record({ lentUntil: until }));
+  expect(read).toHaveLength(50);
+  expect(read).toContain('prod/web');
+  expect(more).toBeUndefined();
+  expect(unknown).toMatchObject({ leaf: { issuer: CA.fingerprint, notAfter: until } });
+  expect(unknown?.writtenBy?.failing).toMatch(/^51 Secrets of Certificates could not be read yet/);
+  expect(await looks(record())).toEqual([]);
+  expect(await looks(record({ lentUntil: until }))).toEqual([]);
+  expect(await looks(record({ lentUntil: until }))).toEqual([]);
+  expect(new Set(read).size).toBe(101);
+  expect(read).toHaveLength(101);
+});
+
+test('a Secret that cannot be read counts as unknown, and the reason is told', async () => {
+  const view = { certificates: [certificate('prod')], requests: [], secrets: [] };
+  const lent = lentIn(
+    () => view,
+    () => {
+      throw new Error('forbidden');
+    },
+  );
+  const [unknown] = await lent
+    .reader(false)
+    .of(responsibilitiesOf(TO_TEAM), record({ lentUntil: instant(NOW + day) }), NOW);
+  expect(unknown?.writtenBy?.failing).toMatch(
+    /^1 Secret of Certificates could not be read yet: forbidden; is cert-manager installed/,
+  );
+});
+
+test('what was last seen counts while the API of cert-manager answers with errors, and nothing is asked of it', async () => {
+  const leaf = await leafOf(CA, KEYS.ours);
+  const until = instant(NOW + 20 * day);
+  const last = {
+    certificates: [certificate('prod')],
+    secrets: [secret('prod', leaf)],
+    trouble: 'it is down',
+  };
+  const seen = await look(last, record({ lentUntil: until }));
+  expect(seen.map(({ id }) => id)).toEqual(['prod/secrets/of other programs', 'prod/secrets/web']);
+  for (const { writtenBy } of seen) {
+    expect(writtenBy?.asked).toBe('never');
+    expect(writtenBy?.failing).toMatch(/^it is down/);
+  }
+});
