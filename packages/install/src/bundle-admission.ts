@@ -33,7 +33,7 @@ const wasGiven = [
 ].join(' || ');
 
 /**
- * Of the targets of Bundles: an object of somebody else becomes none without that one's word, an object that Handover keeps never does, no
+ * Of the targets of Bundles: an object with another owner becomes none without that owner's word, an object that Handover keeps never does, no
  * owner but the Bundle comes or goes, and nothing else is deleted.
  */
 export const bundleTargetRules = (what: string): readonly AdmissionRule[] => [

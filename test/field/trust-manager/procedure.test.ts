@@ -1,4 +1,4 @@
-// How others rotate a CA: the steps that cert-manager and trust-manager are documented with, under load, for figures beside ours.
+// How others rotate a CA: the steps that users of cert-manager and trust-manager take, under load, for figures beside ours.
 // Against: cert-manager, trust-manager and Node programs in pods on a real node.
 import { X509Certificate } from 'node:crypto';
 import { makeCa } from '@handover/test-cluster';

@@ -1,5 +1,4 @@
-import { CERT_MANAGER } from '@handover/core';
-import { type Certificate, day, hour, instant, minute, parseCertificate } from '@handover/material';
+import { day, hour, instant, minute, parseCertificate } from '@handover/material';
 import { expect, test } from 'vitest';
 import {
   CA,
@@ -11,6 +10,7 @@ import {
   NOW,
   one,
   record,
+  requestOf,
   secret,
 } from '../../test/cert-manager/lent.ts';
 import type { CertificateRequest } from './kinds.ts';
@@ -45,18 +45,6 @@ test('the Secret of the CA itself is presented by no program; a CA under it is, 
   const seen = await one({ certificates: [certificate('prod')], secrets: [secret('prod', under)] });
   expect(seen.leaf).toMatchObject({ fingerprint: under.fingerprint, issuer: CA.fingerprint });
 });
-
-const requestOf = (leaf: Certificate | undefined, conditions: readonly object[]): CertificateRequest =>
-  ({
-    apiVersion: CERT_MANAGER.apiVersion,
-    kind: 'CertificateRequest',
-    metadata: {
-      namespace: 'prod',
-      name: 'web-1',
-      ownerReferences: [{ kind: 'Certificate', name: 'web', uid: 'u1' }],
-    },
-    status: { conditions, ...(leaf ? { certificate: Buffer.from(leaf.pem).toString('base64') } : {}) },
-  }) as unknown as CertificateRequest;
 
 test('a leaf that was signed and is not in its Secret yet counts', async () => {
   const leaf = await leafOf(CA, KEYS.ours);

@@ -40,7 +40,7 @@ export class Gone {
     );
     for (const [id, one] of known) {
       if (there.has(id)) continue;
-      // Nobody trusts a leaf of a CA that was retired.
+      // No peer trusts a leaf of a CA that was retired.
       if (cas.has(one.leaf.issuer)) known.set(id, { ...one, goneAt: one.goneAt ?? now });
       else known.delete(id);
     }
@@ -59,7 +59,7 @@ export class Gone {
     this.#known.set(authority, known);
     const current = withRole(state, 'current');
     if (current === undefined) return objects;
-    // To the planner it is an object that has held the right things since: whoever began later cannot have the old leaf.
+    // To the planner it is an object that has held the right things since: a pod that began later cannot have the old leaf.
     const anchors = state.generations
       .filter(({ role }) => role !== 'distrusted')
       .flatMap((generation) => generation.anchors);

@@ -76,7 +76,7 @@ const keptConditions = (object: CertificateRequest | CertManagerCertificate): re
     return [{ type, status: bounded(status) ?? '', ...more }];
   });
 
-/** Nothing of requests for other issuers. Whoever signs one reads it anew: the request itself is not kept. */
+/** Nothing of requests for other issuers. The signer reads a request anew: its contents are not kept. */
 export const keptRequest = (request: CertificateRequest): CertificateRequest | undefined => {
   const issuerRef = keptRef(request.spec?.issuerRef);
   if (issuerRef.group !== ISSUER.group) return undefined;

@@ -1,6 +1,6 @@
-import { CERT_MANAGER, ISSUER, type ObjectSeen } from '@handover/core';
+import { ISSUER, type ObjectSeen } from '@handover/core';
 import type { AuthorityRecord } from '@handover/engine';
-import { type Certificate, day, instant } from '@handover/material';
+import { day, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import {
   CA,
@@ -11,23 +11,12 @@ import {
   look,
   NOW,
   record,
+  requestOf,
   responsibilitiesOf,
   secret,
   TO_TEAM,
 } from '../../test/cert-manager/lent.ts';
 import type { CertificateRequest, CertManagerCertificate } from './kinds.ts';
-
-const requestOf = (leaf: Certificate | undefined, conditions: readonly object[]): CertificateRequest =>
-  ({
-    apiVersion: CERT_MANAGER.apiVersion,
-    kind: 'CertificateRequest',
-    metadata: {
-      namespace: 'prod',
-      name: 'web-1',
-      ownerReferences: [{ kind: 'Certificate', name: 'web', uid: 'u1' }],
-    },
-    status: { conditions, ...(leaf ? { certificate: Buffer.from(leaf.pem).toString('base64') } : {}) },
-  }) as unknown as CertificateRequest;
 
 test('a Certificate of a namespace that is not served is not looked at, unless a request shows that it got a leaf', async () => {
   const leaf = await leafOf(CA, KEYS.ours);

@@ -31,7 +31,7 @@ const MOST_MESSAGE = 1_000;
 export const mostFor = (maxLifetime: Duration | undefined, own: boolean): Duration | undefined =>
   maxLifetime ?? (own ? undefined : OTHERS_MOST);
 
-/** What is to be done with a request, by what its conditions say. Nobody here approves. */
+/** What is to be done with a request, by what its conditions say. Handover never approves. */
 export const nextFor = (request: CertificateRequest): 'nothing' | 'deny' | 'sign' => {
   const ready = conditionIn(request, 'Ready');
   if (ready?.status === 'True' || ready?.reason === 'Failed' || ready?.reason === 'Denied') return 'nothing';

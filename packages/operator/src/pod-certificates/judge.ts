@@ -37,7 +37,7 @@ export type Verdict =
   | Refused
   /** It may be granted later: the request stays as it is. */
   | { readonly is: 'waits'; readonly why: string }
-  /** Nobody needs it any more. */
+  /** Its pod is gone. */
   | { readonly is: 'moot' };
 
 export interface Circumstances {

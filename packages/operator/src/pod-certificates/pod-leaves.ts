@@ -36,7 +36,7 @@ export class PodLeaves implements PodLeafSource {
     return this.#refused.has(key) && !this.#known.has(key);
   }
 
-  /** Only what a CA of this authority has signed counts: whoever may write the status of requests could put anything there. */
+  /** Only what a CA of this authority has signed counts: a user with rights on the status of requests could put anything there. */
   of(
     podUid: string,
     signer: string,

@@ -16,7 +16,7 @@ import { type Certificate, day, hour, type Instant, instant, parseCertificate } 
 import { expect } from 'vitest';
 import { LentCertificates } from '../../src/cert-manager/certificates.ts';
 import type { CertManagerCluster, CertManagerView } from '../../src/cert-manager/cluster.ts';
-import type { CertManagerCertificate } from '../../src/cert-manager/kinds.ts';
+import type { CertificateRequest, CertManagerCertificate } from '../../src/cert-manager/kinds.ts';
 
 export const NOW = instant(Date.UTC(2030, 0, 1));
 const newKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
@@ -113,6 +113,18 @@ export const secret = (namespace: string, leaf: Certificate | undefined) => ({
   crt: leaf === undefined ? undefined : Buffer.from(leaf.pem),
   ca: Buffer.from(CA.pem),
 });
+
+export const requestOf = (leaf: Certificate | undefined, conditions: readonly object[]): CertificateRequest =>
+  ({
+    apiVersion: CERT_MANAGER.apiVersion,
+    kind: 'CertificateRequest',
+    metadata: {
+      namespace: 'prod',
+      name: 'web-1',
+      ownerReferences: [{ kind: 'Certificate', name: 'web', uid: 'u1' }],
+    },
+    status: { conditions, ...(leaf ? { certificate: Buffer.from(leaf.pem).toString('base64') } : {}) },
+  }) as unknown as CertificateRequest;
 
 type View = Partial<CertManagerView> | undefined;
 type Looks = (view: View, state?: AuthorityRecord, now?: Instant) => Promise<readonly ObjectSeen[]>;

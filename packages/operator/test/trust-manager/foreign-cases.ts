@@ -21,7 +21,7 @@ const beforeBundle = async (
   return more;
 };
 
-/** What belongs to somebody else, by its marks: written only with the owner's word, and left as it was. */
+/** What has another owner, by its marks: written only with the owner's word, and left as it was. */
 export const FOREIGN_CASES: readonly OwnCase[] = [
   {
     name: 'a ConfigMap that was there before is left alone until its owner gives it over, and keeps its other keys when the Bundle comes and goes',

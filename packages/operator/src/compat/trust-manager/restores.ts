@@ -3,7 +3,7 @@ import type { Instant } from '@handover/material';
 const WINDOW_MS = 300_000;
 const MOST = 10;
 
-/** How often each target was put right though nothing about its Bundle had changed: somebody else may want it otherwise. */
+/** How often each target was put right though nothing about its Bundle had changed: another program may want it otherwise. */
 export class Restores {
   readonly #times = new Map<string, readonly Instant[]>();
 

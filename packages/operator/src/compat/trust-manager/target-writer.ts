@@ -78,7 +78,7 @@ export class TargetWriter {
 
   async #empty(bundle: BundleId, seen: TargetSeen): Promise<void> {
     const left = await this.#apply(seen, bodyOf(seen, bundle, seen));
-    // An object of somebody else stays, though it be empty.
+    // An object with another owner stays, even if it is empty.
     if (isGuest(seen, bundle)) return;
     const { data = {}, binaryData = {}, metadata } = left as ConfigMap;
     if (Object.keys(data).length > 0 || Object.keys(binaryData).length > 0) return;

@@ -122,7 +122,7 @@ export const tooLarge = ({ pem, binary }: TargetContent): string | undefined => 
   return size <= MOST_BYTES ? undefined : `${size} bytes are more than a target can hold (${MOST_BYTES})`;
 };
 
-/** Anybody may label a ConfigMap as a target, and annotate it with 256 kB: of one object no more than this is kept. */
+/** Every tenant may label a ConfigMap as a target, and annotate it with 256 kB: of one object no more than this is kept. */
 const MOST_MARKS = 64;
 /** PEM, JKS and PKCS#12. */
 const MOST_KEYS = 3;
@@ -138,7 +138,7 @@ const marksOf = ({ labels = {}, annotations = {} }: Pick<KubeObject['metadata'],
 export const isGuest = ({ isAdopted, hasOtherData, controller }: TargetSeen, { uid }: BundleId): boolean =>
   isAdopted || (hasOtherData && controller !== uid);
 
-/** A key that somebody else wrote has left the list of keys, so the data itself need not be read. */
+/** A key that another manager wrote has left the list of keys, so the data itself need not be read. */
 export const isRight = (seen: TargetSeen, content: TargetContent, bundle: BundleId): boolean => {
   const keys = new Set([content.pem[0], ...content.binary.map(([key]) => key)]);
   return (
