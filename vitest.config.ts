@@ -1,26 +1,62 @@
 import { defineConfig } from 'vitest/config';
-import { NoSkips } from './scripts/no-skips.ts';
+import { NoSkips } from './scripts/ci/no-skips.ts';
+import { TestRecord } from './scripts/ci/test-record.ts';
+
+const { HANDOVER_TEST_RECORD: RECORD } = process.env;
+const CI = process.env.CI === 'true';
+/** Tests with real programs are tried once more in CI; the run tells which needed it, and more than three fail it (scripts/ci/summary.mjs). */
+const AGAIN = CI ? 1 : 0;
+
+interface TierOptions {
+  readonly testTimeout?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly [option: string]: unknown;
+}
+
+/** What every tier has. A program that a test starts ends after the time that a test has. */
+const tests = (name: string, include: readonly string[], more: TierOptions) => {
+  const { testTimeout = 300_000, env = {}, ...rest } = more;
+  return {
+    name,
+    include: [...include],
+    testTimeout,
+    hookTimeout: 300_000,
+    retry: AGAIN,
+    setupFiles: ['scripts/ci/end-programs.ts', 'test/api-server/src/key-work.ts'],
+    env: { HANDOVER_PROGRAM_MS: String(testTimeout), ...env },
+    ...rest,
+  };
+};
 
 /** One tier of tests: `npx vitest run --project NAME`, or the script in package.json that also builds what the tier needs. */
-const tier = (name: string, include: readonly string[], more: object = {}) => ({
+const tier = (name: string, include: readonly string[], more: TierOptions = {}) => ({
   extends: true as const,
-  test: { name, include: [...include], testTimeout: 300_000, hookTimeout: 300_000, ...more },
+  test: tests(name, include, more),
 });
 
 /** A tier on the tarballs of `npm run pack`, apart from the sources. */
 const packed = (name: string, include: string) => ({
-  test: {
-    name,
-    include: [include],
-    globalSetup: ['test/pack/src/install.ts'],
-    fileParallelism: false,
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
-  },
+  test: tests(name, [include], { globalSetup: ['test/pack/src/install.ts'], fileParallelism: false }),
 });
 
 const PROGRAMS = { globalSetup: ['packages/cli/test/examples/programs.ts'] };
 const CHROMIUM = { globalSetup: ['packages/dashboard/page/test/chromium.ts'] };
+const UNIT = [
+  'packages/*/src/**/*.test.ts',
+  'scripts/**/*.test.mjs',
+  'test/{api-server,docs/src,field/src}/**/*.test.ts',
+];
+/** Unit tests that replace modules or globals: each file has a process of its own. The others share what they load, which halves the time. */
+const ALONE = [
+  'packages/runtime/src/**/*.test.ts',
+  'packages/dashboard/src/stream.test.ts',
+  'packages/engine/src/directory/hooks/*.test.ts',
+  'packages/engine/src/report/verify.test.ts',
+];
+/** Unit tests are never tried twice. */
+const ONCE = { retry: 0, testTimeout: 30_000 };
+/** Beside the sources, as unit tests are. */
+const SYSTEM = '{packages/*/src,scripts}/**/*.system.test.{ts,mjs}';
 const ONE_BY_ONE = { fileParallelism: false };
 
 export default defineConfig({
@@ -30,18 +66,21 @@ export default defineConfig({
   test: {
     // The default leaves one core free, which is half of a small machine.
     maxWorkers: '100%',
-    reporters: process.env.CI === 'true' ? ['default', new NoSkips()] : ['default'],
+    reporters: [
+      'default',
+      ...(CI ? [new NoSkips()] : []),
+      ...(RECORD === undefined ? [] : [new TestRecord(RECORD)]),
+    ],
     projects: [
       // npm test
-      tier('unit', [
-        'packages/*/src/**/*.test.ts',
-        'scripts/**/*.test.mjs',
-        'test/{api-server,docs/src,field/src}/**/*.test.ts',
-      ]),
+      tier('unit', UNIT, { ...ONCE, exclude: [SYSTEM, ...ALONE], isolate: false }),
+      tier('unit-alone', ALONE, { ...ONCE, exclude: [SYSTEM] }),
+      // Real processes, file systems that hang, real waits.
+      tier('system', [SYSTEM]),
       // The dashboard in a real Chromium. As root it installs Debian's.
       tier('browser', ['packages/dashboard/page/test/**/*.test.ts'], { ...CHROMIUM, ...ONE_BY_ONE }),
       // Against a real Kubernetes. Each file has a cluster of its own, which waits more than it works.
-      tier('cluster', ['test/cluster/*.test.ts', 'packages/*/test/cluster/**/*.test.ts'], { maxWorkers: 2 }),
+      tier('cluster', ['test/cluster/*.test.ts', 'packages/*/test/cluster/**/*.test.ts'], { maxWorkers: 3 }),
       // Some of it on the oldest Kubernetes that is supported: what it installs, serves and writes there.
       tier(
         'cluster-oldest',

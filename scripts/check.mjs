@@ -1,9 +1,10 @@
-// npm run check: types, lint and format, the layer rule, the length of files, the lock, and that each scenario has a test.
+// npm run check: types, lint and format, the layer rule, real time, the length of files, the lock, and that each scenario has a test.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ARROWS, problemsIn } from './layers.mjs';
 import { problemsInLock } from './lock.mjs';
+import { idleExceptions, realTimeIn } from './real-time.mjs';
 import { collect, page, problems } from './scenarios/scenarios.mjs';
 
 let failed = false;
@@ -39,6 +40,16 @@ for (const layer of readdirSync('packages')) {
   }
 }
 step('layers', broken === 0);
+
+const real = [...readdirSync('packages').map((name) => `packages/${name}/src`), 'test/api-server/src']
+  .flatMap(sources)
+  .flatMap((path) =>
+    realTimeIn(path, readFileSync(path, 'utf8')).map(({ line, message }) => `${path}:${line}: ${message}`),
+  );
+for (const path of idleExceptions((path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined)))
+  real.push(`scripts/real-time.mjs: ${path} needs no exception`);
+for (const problem of real) process.stdout.write(`${problem}\n`);
+step('real time', real.length === 0);
 
 const long = readdirSync('packages')
   .flatMap((name) => sources(`packages/${name}/src`))

@@ -1,9 +1,11 @@
 import { contract } from './contract/contract.ts';
-import { FakeApiServer } from './src/index.ts';
+import { FakeApiServer, TestClock } from './src/index.ts';
 
 contract('the server in this process', async () => {
-  const server = await FakeApiServer.start();
+  const clock = new TestClock();
+  const server = await FakeApiServer.start({ clock });
   return {
+    clock,
     config: server.config,
     forget: async () => server.compact(),
     stop: () => server.stop(),

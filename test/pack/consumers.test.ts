@@ -107,7 +107,7 @@ describe('a program', () => {
     for (const name of [
       '@handover/runtime/events',
       '@handover/runtime/held',
-      '@handover/runtime/pause',
+      '@handover/runtime/clock',
       '@handover/runtime/dist/index.js',
       'handover/dist/main.js',
     ]) {

@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { DirectoryHome, passOnce, reconcile, standingOf } from '@handover/engine';
+import { systemClock } from '@handover/runtime/clock';
+import { temporaryFolder } from '@handover/test-api-server';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { handover } from '../test/capture.ts';
 
@@ -16,10 +17,12 @@ spec: {lifetime: 1y, rotation: {reloadWithin: 20s}}
 
 test('a rotation that begins while its authority is looked at is in the status and in the record, or in neither', async () => {
   for (let moment = 1, isOver = false; !isOver; moment++) {
-    const path = mkdtempSync(`${tmpdir()}/handover-standing-`);
-    onTestFinished(() => rmSync(path, { recursive: true }));
+    const path = temporaryFolder({ inMemory: true });
     writeFileSync(`${path}/mesh.yaml`, MESH);
-    const [home, other] = [new DirectoryHome(path), new DirectoryHome(path)];
+    const [home, other] = [
+      new DirectoryHome(path, { timers: systemClock }),
+      new DirectoryHome(path, { timers: systemClock }),
+    ];
     const lock = await home.lock();
     await passOnce(home, home.load(), () => {});
     await lock.release();
@@ -46,15 +49,14 @@ test('rotate --wait beside a run asks a consumer at most every 5 s while nothing
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  const path = mkdtempSync(`${tmpdir()}/handover-waits-`);
-  onTestFinished(() => rmSync(path, { recursive: true }));
+  const path = temporaryFolder({ inMemory: true });
   const consumer = `{name: app, verifies: true, status: {url: "http://127.0.0.1:${port}/"}}`;
   writeFileSync(`${path}/mesh.yaml`, MESH.replace('spec: {', `spec: {consumers: [${consumer}], `));
   const rotate = ['rotate', ID, '--id', 'r1', '--home', `dir:${path}`];
   await handover(['run', path, '--once']);
   expect((await handover(rotate)).stdout).toContain('is Introducing');
   // As `handover run` holds it; nothing works here meanwhile.
-  const lock = await new DirectoryHome(path).lock(true);
+  const lock = await new DirectoryHome(path, { timers: systemClock }).lock(true);
   asked = 0;
   const { code, stderr } = await handover([...rotate, '--wait', '--timeout', '4s']);
   await lock.release();

@@ -1,6 +1,5 @@
 import { type AuthorityId, type AuthorityStanding, askAgainMs, standingOf } from '@handover/engine';
 import { type Duration, type Instant, instant } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
 import type { Context } from './context.ts';
 import { LiveLine, phaseText, type Waiting } from './directory/waiting.ts';
 import { CliError } from './error.ts';
@@ -32,7 +31,7 @@ export interface WaitOptions<T> {
   ) => (Waiting & { readonly authority: AuthorityId; readonly about?: string }) | undefined;
   readonly lookEvery: Duration;
   readonly timeout: Duration;
-  /** By `performance.now()`, where the time began before; default: after `timeout`. */
+  /** By the monotonic clock, where the time began before; default: after `timeout`. */
   readonly end?: number | undefined;
   readonly now: () => Instant;
   /** What a user can do when the time is over. */
@@ -42,17 +41,18 @@ export interface WaitOptions<T> {
 /** Looks until all is done, and says on stderr what it waits for and how long. */
 export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promise<T> {
   const { context, look, waiting, lookEvery, timeout, now, advice } = options;
+  const { clock } = context;
   let looked = first;
   let late = waiting(looked);
   if (late === undefined) return looked;
   const line = new LiveLine(context.stderr);
   const signal = context.untilStopped();
-  const { end = performance.now() + timeout } = options;
+  const { end = clock.monotonic() + timeout } = options;
   try {
     for (; late !== undefined; late = waiting(looked)) {
-      const endsAt = instant(now() + end - performance.now());
+      const endsAt = instant(now() + end - clock.monotonic());
       line.show({ ...late, endsAt }, now(), late.about);
-      if (signal.aborted || performance.now() >= end) {
+      if (signal.aborted || clock.monotonic() >= end) {
         const why = signal.aborted ? 'was interrupted' : 'took too long';
         throw new CliError(
           'ROTATION_UNFINISHED',
@@ -60,7 +60,7 @@ export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promi
           { path: late.authority, retry: 'later' },
         );
       }
-      await pause(lookEvery, signal);
+      await clock.sleep(lookEvery, signal);
       looked = await look();
     }
     return looked;
@@ -69,12 +69,9 @@ export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promi
   }
 }
 
-/** A longer timer would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 interface Looked extends AuthorityStanding {
   readonly restartsDue: boolean;
-  /** By `performance.now()`. */
+  /** By the monotonic clock. */
   readonly at: number;
 }
 
@@ -90,27 +87,33 @@ const goodFor = ({ status, observation, plan }: Looked, worksHere: boolean): num
   return Math.min(untilWake, askAgainMs(observation.now - blocker.since));
 };
 
-const isAsBefore = async (open: OpenHome, authority: AuthorityId, last: Looked, worksHere: boolean) => {
-  if (performance.now() - last.at > goodFor(last, worksHere)) return false;
+const isAsBefore = async (
+  open: OpenHome,
+  authority: AuthorityId,
+  last: Looked,
+  worksHere: boolean,
+  nowMs: number,
+) => {
+  if (nowMs - last.at > goodFor(last, worksHere)) return false;
   const record = await (await open.look()).authorities.load(authority);
   return record?.state.revision === last.observation.record?.state.revision;
 };
 
 /** A hook may run for longer than the user waits: it ends then, so that the command can say how far it came. The next process runs it again. */
 const patienceOf = (
-  context: Context,
+  { clock, untilStopped }: Context,
   timeout: Duration,
   stopHooks: (() => Promise<void>) | undefined,
 ): { readonly end: number; readonly over: () => void } => {
-  const signal = context.untilStopped();
+  const signal = untilStopped();
   const stop = (): void => void stopHooks?.();
-  const timer = setTimeout(stop, Math.min(timeout, LONGEST_TIMER_MS));
+  const timer = clock.after(timeout, stop);
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   return {
-    end: performance.now() + timeout,
+    end: clock.monotonic() + timeout,
     over: () => {
-      clearTimeout(timer);
+      timer.cancel();
       signal.removeEventListener('abort', stop);
     },
   };
@@ -139,14 +142,16 @@ export async function carryOut(
     stopHooks,
     close,
   } = await open.worker();
+  const { clock } = context;
   const patience = wait === undefined ? undefined : patienceOf(context, wait.timeout, stopHooks);
   try {
     let last: Looked | undefined;
     const look = async (): Promise<Looked> => {
-      if (last !== undefined && (await isAsBefore(open, authority, last, worksHere()))) return last;
+      if (last !== undefined && (await isAsBefore(open, authority, last, worksHere(), clock.monotonic())))
+        return last;
       const { restartsDue = false } = (await work?.(authority)) ?? {};
       open.reload();
-      last = { ...(await standingOf(open.look, authority)), restartsDue, at: performance.now() };
+      last = { ...(await standingOf(open.look, authority)), restartsDue, at: clock.monotonic() };
       return last;
     };
     const first = await look();

@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import type { Clock } from '@handover/material';
 import type { Command } from 'commander';
 
 export interface OutputStream {
@@ -14,7 +14,7 @@ export interface Context {
   readonly stderr: OutputStream;
   /** Whether stdout is a terminal and colours are not turned off. */
   readonly colours: boolean;
-  readonly now: () => Instant;
+  readonly clock: Clock;
   /** Milliseconds since boot: shows when the clock is set. */
   readonly sinceBoot: () => number;
   /**

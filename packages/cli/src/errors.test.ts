@@ -1,68 +1,23 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import {
-  appendFileSync,
-  chmodSync,
-  chownSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { bundledIn } from '../test/bundled.ts';
+import { handover } from '../test/capture.ts';
 
-const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const BIN = path('../bin/handover.js');
-/** Root can read every file: such cases run as the user nobody. */
-const NOBODY = 65_534;
-const isRoot = process.getuid?.() === 0;
-const root = mkdtempSync(join(tmpdir(), 'handover-errors-'));
-chmodSync(root, 0o755);
+const BIN = fileURLToPath(new URL('../bin/handover.js', import.meta.url));
+const root = temporaryFolder({ inMemory: true });
 const taken = createServer();
 let count = 0;
 
-interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-const handover = async (args: readonly string[], uid?: number): Promise<Ended> => {
-  const program = uid === undefined ? BIN : await bundledIn(root);
-  const child = spawn(process.execPath, [program, ...args], {
-    cwd: root,
-    ...(uid === undefined ? {} : { uid }),
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (chunk) => {
-    stdout += chunk;
-  });
-  child.stderr.on('data', (chunk) => {
-    stderr += chunk;
-  });
-  const [code] = await once(child, 'close');
-  return { code, stdout, stderr };
-};
-
 beforeAll(async () => {
-  const tsc = path('../../../node_modules/typescript/bin/tsc');
-  expect(spawnSync(process.execPath, [tsc, '-b', path('..')]).status).toBe(0);
   await new Promise<void>((listening) => taken.listen(0, '127.0.0.1', listening));
   await handover(['init', join(root, 'good')]);
   await handover(['run', join(root, 'good'), '--once']);
-}, 120_000);
-afterAll(() => {
-  taken.close();
-  rmSync(root, { recursive: true, force: true });
 });
+afterAll(() => void taken.close());
 
 /** A home that was well until `spoil`. */
 const homeAfter = (spoil: (dir: string) => void): string => {
@@ -83,7 +38,6 @@ interface Case {
   /** `DIR` stands for the home. */
   readonly args: readonly string[];
   readonly spoil?: (dir: string) => void;
-  readonly asNobody?: true;
   readonly code: 1 | 2;
   readonly says: RegExp;
 }
@@ -183,27 +137,6 @@ const CASES: readonly Case[] = [
     args: ['init', 'DIR'],
     code: 1,
     says: /^HOME_NOT_EMPTY: .*; edit it, or choose another/,
-  },
-  {
-    name: 'a directory that cannot be read',
-    args: ['status', ...home],
-    spoil: (dir) => chmodSync(dir, 0o700),
-    asNobody: true,
-    code: 1,
-    says: /^HOME_FORBIDDEN: .*; run as the owner/,
-  },
-  {
-    name: 'no permission on out',
-    args: run,
-    spoil: (dir) => {
-      rmSync(join(dir, 'out'), { recursive: true });
-      rmSync(join(dir, 'state'), { recursive: true });
-      mkdirSync(join(dir, 'out'), { mode: 0o755 });
-      chownSync(dir, NOBODY, NOBODY);
-    },
-    asNobody: true,
-    code: 1,
-    says: /^HOME_FORBIDDEN: cannot create .*\/out\/.*permission denied; run as the owner/,
   },
   // The YAML.
   {
@@ -319,21 +252,17 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe.concurrent('Every mistake a person can make ends in one line that says what to do', () => {
-  test.for(CASES)(
-    '$name',
-    { timeout: 120_000 },
-    async ({ args, spoil = untouched, asNobody, code, says }, { expect }) => {
-      const dir = args.some((arg) => arg.includes('DIR')) ? homeAfter(spoil) : root;
-      const { port } = taken.address() as AddressInfo;
-      const given = args.map((arg) => arg.replace('DIR', dir).replace('PORT', String(port)));
-      const ended = await handover(given, asNobody === true && isRoot ? NOBODY : undefined);
-      expect(ended.stderr).toMatch(/^[A-Z][A-Z_]+: [^\n]+; [^\n]+\n$/);
-      expect(ended.stderr).toMatch(code === 2 ? new RegExp(`^USAGE: .*${says.source}`) : says);
-      expect(ended.code).toBe(code);
-      expect(ended.stdout).toMatch(/^(read \d[\s\S]*)?$/);
-    },
-  );
+describe('Every mistake a person can make ends in one line that says what to do', () => {
+  test.for(CASES)('$name', async ({ args, spoil = untouched, code, says }) => {
+    const dir = args.some((arg) => arg.includes('DIR')) ? homeAfter(spoil) : root;
+    const { port } = taken.address() as AddressInfo;
+    const given = args.map((arg) => arg.replace('DIR', dir).replace('PORT', String(port)));
+    const ended = await handover(given);
+    expect(ended.stderr).toMatch(/^[A-Z][A-Z_]+: [^\n]+; [^\n]+\n$/);
+    expect(ended.stderr).toMatch(code === 2 ? new RegExp(`^USAGE: .*${says.source}`) : says);
+    expect(ended.code).toBe(code);
+    expect(ended.stdout).toMatch(/^(read \d[\s\S]*)?$/);
+  });
 });
 
 test('a rotation that is requested without a running process begins, and the answer says how to continue', async () => {
@@ -363,4 +292,4 @@ test('a rotation that is requested without a running process begins, and the ans
   expect(late.stderr).toContain(
     `; it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate default/internal --id q1 --wait --home dir:${dir}\n`,
   );
-}, 120_000);
+});

@@ -1,77 +1,38 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { build, eventually, folder, handoverAs, start } from '../test/real-process.ts';
+import { eventually, TestClock } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
+import { goOn, handover, NOW } from '../test/capture.ts';
+import { authority, homeWith, leaf } from '../test/home.ts';
 
-beforeAll(build, 120_000);
-
-/** As in the recipes: a server that does not run yet, its probe, and the hook that signals it. */
-const homeOf = (pidFile: string): string => {
-  const home = join(folder(), 'home');
-  mkdirSync(home, { mode: 0o755 });
-  const yaml = `apiVersion: handover.dev/v1alpha1
-kind: Authority
-metadata: {name: internal}
-spec:
-  consumers: [{name: web, presents: true, leaf: web, probe: {address: "127.0.0.1:1"}}]
----
-apiVersion: handover.dev/v1alpha1
-kind: Leaf
-metadata: {name: web}
-spec: {authority: internal, dnsNames: [localhost], reload: {signal: {pidFile: ${pidFile}, signal: SIGHUP}}}
-`;
-  writeFileSync(join(home, 'a.yaml'), yaml, { mode: 0o644 });
-  return home;
-};
-
-test('before its server was ever started, a hook says that the files are there and what to do', async () => {
-  const pids = folder();
-  const home = homeOf(join(pids, 'web.pid'));
-  const advice =
-    'handover reload default/web; its files are written: start the program if it does not run yet';
-  const first = await handoverAs(['run', home, '--once']);
-  expect(first).toMatchObject({ code: 1, stderr: expect.stringContaining(advice) });
-  expect((await handoverAs(['status', '--home', `dir:${home}`])).stdout).toContain(advice);
-  const server = spawn(process.execPath, [
-    '-e',
-    'process.on("SIGHUP", () => {}); setInterval(() => {}, 1e6); console.log("up")',
-  ]);
-  onTestFinished(() => void server.kill('SIGKILL'));
-  await once(server.stdout, 'data');
-  writeFileSync(join(pids, 'web.pid'), `${server.pid}\n`);
-  expect(await handoverAs(['run', home, '--once'])).toMatchObject({ code: 0, stderr: '' });
-  // Once it has worked, a failure has another reason.
-  writeFileSync(join(pids, 'web.pid'), '');
-  const later = await handoverAs(['reload', 'web', '--home', `dir:${home}`]);
-  expect(later.code).toBe(1);
-  expect(later.stdout + later.stderr).toContain('failed at');
-  expect(later.stdout + later.stderr).not.toContain('start the program');
-});
+/** A server that does not run yet, and its probe. */
+const beforeItsServer = (): string =>
+  homeWith(
+    authority('internal', {
+      consumers: '[{name: web, presents: true, leaf: web, probe: {address: "127.0.0.1:1"}}]',
+    }),
+    leaf('web', { authority: 'internal', reload: '{signal: {pidFile: /none, signal: SIGHUP}}' }),
+  );
+const running = (...args: readonly string[]) => goOn(['run', ...args], { clock: new TestClock(NOW) });
 
 test('run says once when everything is in place', async () => {
-  const home = homeOf('/none');
+  const home = beforeItsServer();
   const ready = 'ready: 1 authority and 1 leaf in place; running until stopped\n';
-  const running = start(['run', home]);
-  await eventually('ready', () => running.said().includes(ready));
-  running.child.kill('SIGTERM');
-  const { stdout } = await running.ended(8_000);
-  expect(stdout.split(ready)).toHaveLength(2);
-  expect(stdout.indexOf('Issue a leaf')).toBeLessThan(stdout.indexOf(ready));
-  const json = start(['run', home, '--json']);
-  await eventually('ready', () => json.said().includes('"event":"ready","authorities":1,"leaves":1'));
-  json.child.kill('SIGTERM');
-  await json.ended(8_000);
+  const live = running(home);
+  await eventually(() => live.said().includes(ready));
+  expect(await live.stop()).toBe(0);
+  expect(live.said().split(ready)).toHaveLength(2);
+  expect(live.said().indexOf('Issue a leaf')).toBeLessThan(live.said().indexOf(ready));
+  const json = running(home, '--json');
+  await eventually(() => json.said().includes('"event":"ready","authorities":1,"leaves":1'));
 });
 
 test('run is not ready while an Authority cannot start', async () => {
-  const home = homeOf('/none');
-  await handoverAs(['run', home, '--once']);
+  const home = beforeItsServer();
+  await handover(['run', home, '--once']);
   rmSync(join(home, 'state/authorities'), { recursive: true });
-  const running = start(['run', home]);
-  await eventually('a look at the authority', () => running.said().includes('default/internal: Pending'));
-  running.child.kill('SIGTERM');
-  const { stdout } = await running.ended(8_000);
-  expect(stdout).not.toContain('ready: ');
+  const live = running(home);
+  await eventually(() => live.said().includes('default/internal: Pending'));
+  expect(await live.stop()).toBe(0);
+  expect(live.said()).not.toContain('ready: ');
 });

@@ -1,5 +1,5 @@
 import { uptime } from 'node:os';
-import type { Instant } from '@handover/material';
+import { systemClock } from '@handover/runtime/clock';
 import { asksJson, errorJson } from './asks-json.ts';
 import { type Program, run } from './run.ts';
 
@@ -42,7 +42,7 @@ export const main = (name: Program = 'handover'): void => {
   const stop = (code: number) => (): void => {
     if (!isGraceful || stopping.signal.aborted) process.exit(code);
     stopping.abort();
-    if (grace !== undefined) setTimeout(() => process.exit(code), grace).unref();
+    if (grace !== undefined) systemClock.after(grace, () => process.exit(code)).unref();
   };
   // 128 + the signal's number, as shells have it.
   process.on('SIGINT', stop(130));
@@ -52,7 +52,7 @@ export const main = (name: Program = 'handover'): void => {
     stdout,
     stderr,
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
-    now: () => Date.now() as Instant, // without instant(): loading `material` is for commands that need it
+    clock: systemClock,
     sinceBoot: () => uptime() * 1000,
     untilStopped: (graceMs?: number) => {
       isGraceful = true;

@@ -1,11 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { BIN, build, folder, start } from '../test/real-process.ts';
-
-beforeAll(build, 120_000);
+import { temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, test } from 'vitest';
+import { handover } from '../test/capture.ts';
 
 const COMMANDS: Readonly<Record<string, (path: string) => readonly string[]>> = {
   'inspect FILE': (path) => ['inspect', path],
@@ -14,28 +12,20 @@ const COMMANDS: Readonly<Record<string, (path: string) => readonly string[]>> = 
   'operator -f FILE': (path) => ['operator', '-f', path, '--namespace', 'x'],
 };
 
-describe.skipIf(process.platform !== 'linux').each(Object.entries(COMMANDS))('%s', (_, args) => {
-  test('never waits for a FIFO', async () => {
-    const path = join(folder(), 'fifo');
+describe.skipIf(process.platform !== 'linux').each(Object.entries(COMMANDS))('%s', (command, args) => {
+  test(`${command} never waits for a FIFO`, async () => {
+    const path = join(temporaryFolder(), 'fifo');
     execFileSync('mkfifo', [path]);
-    const { code, stderr } = await start(args(path)).ended(10_000);
+    const { code, stderr } = await handover(args(path));
     expect(stderr).toBe(`FILE_NOT_REGULAR: ${path} is a FIFO; name a regular file\n`);
     expect(code).toBe(1);
   });
 
-  test('never reads a device', async () => {
-    const path = join(folder(), 'endless');
+  test(`${command} never reads a device`, async () => {
+    const path = join(temporaryFolder(), 'endless');
     symlinkSync('/dev/zero', path);
-    const { code, stderr } = await start(args(path)).ended(10_000);
+    const { code, stderr } = await handover(args(path));
     expect(stderr).toBe(`FILE_NOT_REGULAR: ${path} is a device; name a regular file\n`);
     expect(code).toBe(1);
   });
-});
-
-test('inspect reads what a command of the shell writes', () => {
-  const fixture = fileURLToPath(new URL('../test/fixtures/same-name-1.pem', import.meta.url));
-  const script = '"$0" "$1" inspect <(sleep 0.2; cat "$2")';
-  const ran = spawnSync('bash', ['-c', script, process.execPath, BIN, fixture], { encoding: 'utf8' });
-  expect(ran.stderr).toBe('');
-  expect(ran.stdout).toContain('subject: CN=Same Name\n');
 });

@@ -1,13 +1,12 @@
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { afterAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { handover } from '../test/capture.ts';
 import { Speaker } from './directory/say-event.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-obstacles-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 
 test('of ten objects that cannot be written run --once names three, each once, and counts the others', async () => {
   const dir = join(root, 'home');

@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chmodSync, chownSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { expect, onTestFinished } from 'vitest';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
@@ -21,10 +20,9 @@ export const NOBODY = 65_534;
 
 /** A folder of the test's own below a sticky one, owned by `uid`. */
 export const folder = (uid = process.getuid?.() ?? 0, mode = 0o755): string => {
-  const made = mkdtempSync(join(tmpdir(), 'handover-machine-'));
+  const made = temporaryFolder();
   chmodSync(made, mode);
   if (isRoot) chownSync(made, uid, uid);
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
   return made;
 };
 
@@ -43,8 +41,11 @@ export interface Running {
 }
 
 /** Starts a real process of `handover`, as another user if asked for. */
-export const start = (args: readonly string[], uid?: number): Running => {
-  const child = spawn(process.execPath, [BIN, ...args], {
+export const start = (args: readonly string[], uid?: number): Running => startOf(BIN, args, uid);
+
+/** The same with another build of it. */
+export const startOf = (program: string, args: readonly string[], uid?: number): Running => {
+  const child = spawn(process.execPath, [program, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: '/',
     ...(uid === undefined ? {} : { uid, gid: uid }),

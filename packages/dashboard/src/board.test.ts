@@ -25,7 +25,7 @@ const ready = async (size: number): Promise<Fleet> => {
 const [A, B, C] = ['service-1', 'service-2', 'service-3'] as const;
 
 describe('The grid', () => {
-  test('is green where every consumer has confirmed the only generation', async () => {
+  test('The grid is green where every consumer has confirmed the only generation', async () => {
     const { trust, status } = await shown(await ready(3));
     expect(status.phase).toBe('Stable');
     expect(trust.step).toBeNull();
@@ -34,7 +34,7 @@ describe('The grid', () => {
     );
   });
 
-  test('is amber for a verifier that has not confirmed the new CA, and the cross-certificate keeps every pair accepted', async () => {
+  test('The grid is amber for a verifier that has not confirmed the new CA, and the cross-certificate keeps every pair accepted', async () => {
     const fleet = await ready(3);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -49,7 +49,7 @@ describe('The grid', () => {
     expect(between(trust, A, B)?.whyNext).toContain('cross-certificate');
   });
 
-  test('says that retiring now would break servers with an old leaf, until the last one has confirmed a new leaf', async () => {
+  test('The grid says that retiring now would break servers with an old leaf, until the last one has confirmed a new leaf', async () => {
     const fleet = await ready(3);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -72,7 +72,7 @@ describe('The grid', () => {
     expect((await shown(fleet)).status.phase).toBe('Stable');
   });
 
-  test('is red where the files themselves do not verify, with the reason', async () => {
+  test('The grid is red where the files themselves do not verify, with the reason', async () => {
     const fleet = await ready(2);
     const other = await ready(1);
     const bundle = (await other.objects.read('shop/secrets/service-1'))?.data['ca.crt'] ?? new Uint8Array();
@@ -87,7 +87,7 @@ describe('The grid', () => {
     expect(cell?.why).toMatch(/^[A-Z_]+: /);
   });
 
-  test('of a thousand is no larger than what is different in it', async () => {
+  test('The grid of a thousand is no larger than what is different in it', async () => {
     const fleet = await ready(200);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -102,7 +102,7 @@ describe('The grid', () => {
 });
 
 describe('The history', () => {
-  test('shows which CA generation signed and which was trusted, from the first to the second', async () => {
+  test('The history shows which CA generation signed and which was trusted, from the first to the second', async () => {
     const fleet = await ready(1);
     fleet.rotate.push('r1');
     for (let step = 0; step < 4; step++) {
@@ -122,7 +122,7 @@ describe('The history', () => {
       expect(Date.parse(to ?? '2031-01-01')).toBeGreaterThanOrEqual(Date.parse(from));
   });
 
-  test('says after a restart what the state still says, and that it is all it knows', async () => {
+  test('The history says after a restart what the state still says, and that it is all it knows', async () => {
     const fleet = await ready(1);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -140,7 +140,7 @@ describe('The history', () => {
     ]);
   });
 
-  test('is bounded, however often one rotates', async () => {
+  test('The history is bounded, however often one rotates', async () => {
     const { HistoryKeeper } = await import('./history.ts');
     const keeper = new HistoryKeeper(0);
     const generation = (number: number) => ({
@@ -182,7 +182,7 @@ describe('The log', () => {
     expect(about.repairs).toBe(1);
   });
 
-  test('is bounded, and says of errors that are not ours no more than that there was one', async () => {
+  test('The log is bounded, and says of errors that are not ours no more than that there was one', async () => {
     const { board } = await ready(1);
     for (let n = 0; n < 500; n++) board.failed(`Authority ${n}`, new HandoverError('CONFLICT', 'look again'));
     board.failed('Authority x', new Error('-----BEGIN PRIVATE KEY-----'));

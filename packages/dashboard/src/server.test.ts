@@ -1,9 +1,11 @@
 import { request } from 'node:http';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { AUTHORITY, Fleet } from '../test/fleet.ts';
 import type { BoardDocument } from './document.ts';
 import { type Dashboard, serveDashboard } from './server.ts';
 
+const clock = new TestClock();
 let fleet: Fleet;
 let dashboard: Dashboard;
 beforeEach(async () => {
@@ -11,7 +13,7 @@ beforeEach(async () => {
   await fleet.settle();
   await fleet.load();
   await fleet.settle();
-  dashboard = await serveDashboard({ board: fleet.board, port: 0 });
+  dashboard = await serveDashboard({ board: fleet.board, clock, port: 0 });
 });
 afterEach(() => dashboard.close());
 
@@ -60,7 +62,7 @@ const listen = async (
 };
 
 describe('The server', () => {
-  test('serves the page with a policy under which nothing from elsewhere and nothing inline can run', async () => {
+  test('The server serves the page with a policy under which nothing from elsewhere and nothing inline can run', async () => {
     const { status, headers, body } = await ask('/');
     expect(status).toBe(200);
     expect(body).toContain('<title>Handover</title>');
@@ -74,7 +76,7 @@ describe('The server', () => {
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
 
-  test('answers the same document as `handover status --json`, and more', async () => {
+  test('The server answers the same document as `handover status --json`, and more', async () => {
     const { headers, body } = await ask('/api/status');
     expect(headers['content-type']).toBe('application/json');
     const document = JSON.parse(body) as BoardDocument;
@@ -95,12 +97,15 @@ describe('The server', () => {
     expect(document.history[AUTHORITY]?.spans).toHaveLength(1);
   });
 
-  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('refuses %s everywhere', async (method) => {
-    for (const path of ['/', '/api/status', '/api/events', '/nothing'])
-      expect(await ask(path, method)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
-  });
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])(
+    'The server refuses %s everywhere',
+    async (method) => {
+      for (const path of ['/', '/api/status', '/api/events', '/nothing'])
+        expect(await ask(path, method)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } });
+    },
+  );
 
-  test('answers HEAD without a body, and unknown paths with 404', async () => {
+  test('The server answers HEAD without a body, and unknown paths with 404', async () => {
     for (const path of ['/', '/page.js', '/page.css', '/icon.svg', '/api/status', '/api/events'])
       expect(await ask(path, 'HEAD')).toMatchObject({ status: 200, body: '' });
     for (const path of [
@@ -114,7 +119,7 @@ describe('The server', () => {
       expect((await ask(path)).status).toBe(404);
   });
 
-  test('refuses requests by a DNS name, which another site could point here', async () => {
+  test('The server refuses requests by a DNS name, which another site could point here', async () => {
     const host = `attacker.example:${dashboard.port}`;
     for (const path of ['/', '/api/status', '/api/events'])
       expect((await ask(path, 'GET', { host })).status).toBe(421);
@@ -128,7 +133,7 @@ describe('The server', () => {
   });
 
   test('a port that is taken is said with the option to change', async () => {
-    await expect(serveDashboard({ board: fleet.board, port: dashboard.port })).rejects.toMatchObject({
+    await expect(serveDashboard({ board: fleet.board, clock, port: dashboard.port })).rejects.toMatchObject({
       code: 'PORT_TAKEN',
       message: expect.stringContaining('--dashboard-address'),
     });
@@ -136,14 +141,15 @@ describe('The server', () => {
 });
 
 describe('The stream', () => {
-  test('begins with everything, then tells what changes, many changes together', async () => {
-    const text = await listen(
+  test('The stream begins with everything, then tells what changes, many changes together', async () => {
+    const told = listen(
       (sofar) => sofar.includes('"phase":"Introducing"'),
       async () => {
         fleet.rotate.push('r1');
         await fleet.settle();
       },
     );
+    const text = await clock.during(told);
     const [first = '', ...later] = text.split('event: whole');
     expect(first).toContain('retry: ');
     for (const event of ['about', 'authority', 'log', 'rest']) expect(first).toContain(`event: ${event}\n`);
@@ -151,7 +157,7 @@ describe('The stream', () => {
     expect(later.join('').match(/event: authority/g)).toHaveLength(1);
   });
 
-  test('is open to so many pages and no more, and a place is free again when one is closed', async () => {
+  test('The stream is open to so many pages and no more, and a place is free again when one is closed', async () => {
     const ends = Array.from({ length: 32 }, () => new AbortController());
     const open = await Promise.all(ends.map(({ signal }) => fetch(`${dashboard.url}api/events`, { signal })));
     expect(open.every(({ status }) => status === 200)).toBe(true);
@@ -175,7 +181,7 @@ describe('The stream', () => {
       });
     });
     socket.resume();
-    await whole;
+    await clock.during(whole);
     expect(text.match(/event: figures/g)?.length ?? 0).toBeLessThan(20);
     socket.destroy();
   });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Clock } from '@handover/material';
 import { FILES } from '#page-files';
 import type { Board } from './board.ts';
 import { DashboardError } from './error.ts';
@@ -9,6 +10,7 @@ import { Stream } from './stream.ts';
 
 export interface DashboardOptions {
   readonly board: Board;
+  readonly clock: Clock;
   /** Default 127.0.0.1. */
   readonly host?: string;
   /** 0: any free port. */
@@ -87,6 +89,7 @@ const sendFile = (request: IncomingMessage, response: ServerResponse, { type, bo
 /** Serves the page and its data. It answers only GET and HEAD, and changes nothing. */
 export async function serveDashboard({
   board,
+  clock,
   host = '127.0.0.1',
   port,
   option = '--dashboard-address',
@@ -97,7 +100,7 @@ export async function serveDashboard({
       return void plain(response, 503, 'too many pages are open; close one', { 'retry-after': '10' });
     response.writeHead(200, { ...HEADERS, 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
     if (request.method === 'HEAD') return void response.end();
-    const stream: Stream = new Stream(board, response, () => streams.delete(stream));
+    const stream: Stream = new Stream(board, response, clock, () => streams.delete(stream));
     streams.add(stream);
     stream.start();
   };

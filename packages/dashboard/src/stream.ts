@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Clock, Timer } from '@handover/material';
 import type { Board, PartName } from './board.ts';
 
 /** Changes within this are sent together. */
@@ -17,14 +18,16 @@ export class Stream {
   readonly #response: ServerResponse;
   readonly #dirty = new Set<PartName>();
   readonly #onEnd: () => void;
+  readonly #clock: Clock;
   #unsubscribe: (() => void) | undefined;
-  #heartbeat: NodeJS.Timeout | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #stuck: NodeJS.Timeout | undefined;
+  #heartbeat: Timer | undefined;
+  #timer: Timer | undefined;
+  #stuck: Timer | undefined;
   #busy = false;
   #ended = false;
 
-  constructor(board: Board, response: ServerResponse, onEnd: () => void) {
+  constructor(board: Board, response: ServerResponse, clock: Clock, onEnd: () => void) {
+    this.#clock = clock;
     this.#board = board;
     this.#response = response;
     this.#onEnd = onEnd;
@@ -33,11 +36,11 @@ export class Stream {
   /** Sends every part, then those that change, until the reader goes. */
   start(): void {
     this.#unsubscribe = this.#board.onChange((part) => this.#change(part));
-    this.#heartbeat = setInterval(() => {
+    this.#heartbeat = this.#clock.every(HEARTBEAT_MS, () => {
       if (!this.#busy) void this.#write(': still here\n\n');
       // Sent again now and then even without a change.
       this.#change('rest');
-    }, HEARTBEAT_MS);
+    });
     this.#response.once('close', () => {
       this.#end();
       this.#onEnd();
@@ -51,9 +54,9 @@ export class Stream {
     if (this.#ended) return;
     this.#ended = true;
     this.#unsubscribe?.();
-    clearInterval(this.#heartbeat);
-    clearTimeout(this.#timer);
-    clearTimeout(this.#stuck);
+    this.#heartbeat?.cancel();
+    this.#timer?.cancel();
+    this.#stuck?.cancel();
   }
 
   /** Ends the connection. */
@@ -65,10 +68,10 @@ export class Stream {
   #change(part: PartName): void {
     this.#dirty.add(part);
     if (this.#timer !== undefined || this.#busy || this.#ended) return;
-    this.#timer = setTimeout(() => {
+    this.#timer = this.#clock.after(COALESCE_MS, () => {
       this.#timer = undefined;
       void this.#flush();
-    }, COALESCE_MS);
+    });
   }
 
   /** One part at a time, with its content of that moment; the next only when the reader has taken the last. */
@@ -95,7 +98,7 @@ export class Stream {
 
   async #write(text: string): Promise<void> {
     if (this.#ended || this.#response.write(text)) return;
-    this.#stuck = setTimeout(() => this.close(), STUCK_MS);
+    this.#stuck = this.#clock.after(STUCK_MS, () => this.close());
     await new Promise<void>((resolve) => {
       const go = (): void => {
         this.#response.off('drain', go);
@@ -104,6 +107,6 @@ export class Stream {
       };
       this.#response.once('drain', go).once('close', go);
     });
-    clearTimeout(this.#stuck);
+    this.#stuck.cancel();
   }
 }

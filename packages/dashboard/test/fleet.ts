@@ -14,7 +14,7 @@ import {
   reconcile,
   takeLook,
 } from '@handover/engine';
-import { duration, type Instant, instant } from '@handover/material';
+import { duration, type Instant, instant, VirtualClock } from '@handover/material';
 import { Board } from '../src/index.ts';
 
 export const AUTHORITY = 'shop/mesh';
@@ -70,7 +70,7 @@ export class Fleet {
   }
 
   readonly #readers: Readers = {
-    outputs: new OutputPreparer(),
+    outputs: new OutputPreparer(new VirtualClock()),
     objects: this.objects,
     authorities: this.authorities,
     requests: { pending: async () => ({ rotate: this.rotate, distrust: [] }) },

@@ -30,6 +30,7 @@ export {
   converge,
   isConflict,
   type Planner,
+  type Refused,
   reconcile,
 } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
@@ -37,7 +38,8 @@ export { isAtRest } from './controller/stands.ts';
 export { adopt, handing, isAdopted } from './directory/adopt.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type Files } from './directory/disk/files.ts';
-export { DirectoryHome, type DirectoryOptions } from './directory/home.ts';
+export { DirectoryHome } from './directory/home.ts';
+export type { DirectoryOptions } from './directory/home-options.ts';
 export { refuseFailedHooks } from './directory/hook-report.ts';
 export { refuseUnderHook } from './directory/requests/ack-hooks.ts';
 export { ackTarget } from './directory/requests/acks.ts';
@@ -83,6 +85,7 @@ export {
 } from './look/catalogue.ts';
 export { consentIn } from './look/consent.ts';
 export { CreationDates } from './look/creation-dates.ts';
+export { within } from './look/deadlines.ts';
 export type {
   AuthorityId,
   AuthorityRecord,

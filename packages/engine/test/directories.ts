@@ -1,22 +1,10 @@
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HandoverError, type Instant, instant } from '@handover/material';
+import { TestClock, temporaryFolder } from '@handover/test-api-server';
 import { DirectoryHome, type DirectoryOptions, type Files } from '../src/index.ts';
 import { copyTree } from './copy-tree.ts';
 import { dealKey, MESH } from './world.ts';
-
-// In memory where possible: these tests sync thousands of times, and none of them cuts the power.
-const SCRATCH = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** The same home, with its resources read anew. */
 export const loaded = (home: DirectoryHome, ...given: Parameters<DirectoryHome['load']>): DirectoryHome => {
@@ -24,16 +12,30 @@ export const loaded = (home: DirectoryHome, ...given: Parameters<DirectoryHome['
   return home;
 };
 
-/** Directories of one test file, removed at its end. */
+/** Directories of one test file on one clock, removed at its end. */
 export class Directories {
-  now: Instant = instant(Date.UTC(2030, 0, 1));
-  readonly #root = mkdtempSync(join(SCRATCH, 'handover-'));
+  readonly clock = new TestClock();
+  // In memory: these tests sync thousands of times, and none of them cuts the power.
+  readonly #root = temporaryFolder({ inMemory: true });
   #count = 0;
+
+  get now(): Instant {
+    return this.clock.now();
+  }
+
+  /** Sets the wall clock; no timer notices. Turn `clock` to let time pass. */
+  set now(now: Instant) {
+    this.clock.set(now);
+  }
+
+  /** Lets time pass without a look. */
+  later(ms: number): void {
+    this.now = instant(this.now + ms);
+  }
 
   make(yaml: string | undefined = MESH): string {
     const path = join(this.#root, `home-${++this.#count}`);
-    cpSync(mkdtempSync(join(this.#root, 'empty-')), path, { recursive: true });
-    chmodSync(path, 0o755);
+    mkdirSync(path, { mode: 0o755 });
     if (yaml !== undefined) writeFileSync(join(path, 'mesh.yaml'), yaml, { mode: 0o644 });
     return path;
   }
@@ -44,17 +46,14 @@ export class Directories {
     return path;
   }
 
-  home(path: string, files?: Files, options: DirectoryOptions = {}): DirectoryHome {
+  home(path: string, files?: Files, options: Partial<DirectoryOptions> = {}): DirectoryHome {
     return new DirectoryHome(path, {
+      timers: this.clock,
       clock: { now: () => this.now, steadySince: () => undefined },
       keys: dealKey,
       ...(files === undefined ? {} : { files }),
       ...options,
     });
-  }
-
-  end(): void {
-    rmSync(this.#root, { recursive: true, force: true });
   }
 }
 

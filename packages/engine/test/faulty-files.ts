@@ -1,5 +1,12 @@
 import { diskFiles, type Files } from '../src/index.ts';
 
+/**
+ * Writes at which a process is killed. Tests of tier unit take every `every`th, beginning with another one for each `from`; tests of tier
+ * system take all.
+ */
+export const killsAt = (writes: number, every: number, from = 0): readonly number[] =>
+  Array.from({ length: writes }, (_, index) => index + 1).filter((at) => at % every === from % every);
+
 export class Killed extends Error {}
 
 /** The disk, until the given write; from then on every write throws, as if the process had been killed. */

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { instant } from '@handover/material';
 import { expect } from 'vitest';
 import {
   type DirectoryHome,
@@ -53,10 +52,22 @@ export const RESTARTS = restart(
   'echo "restart for $HANDOVER_REASON of generation $HANDOVER_GENERATION" >> said',
 );
 
-export const directories = new Directories();
+/** Homes of one test file whose resources declare hooks. */
+export class HookHomes extends Directories {
+  with(reloads: Reloads, options: Partial<DirectoryOptions> = {}): DirectoryHome {
+    return this.home(this.make(yamlOf(reloads)), undefined, options);
+  }
 
-export const homeOf = (reloads: Reloads, options: DirectoryOptions = {}): DirectoryHome =>
-  directories.home(directories.make(yamlOf(reloads)), undefined, options);
+  /** A whole rotation of consumers that rest on reloadWithin. */
+  async rotate(home: DirectoryHome, id: string): Promise<void> {
+    await home.requests.ask({ authority: MESH, rotate: id });
+    for (let passes = 0; passes < 4; passes++) {
+      await pass(home);
+      this.later(30_000);
+    }
+    expect(await phaseOf(home)).toBe('Stable');
+  }
+}
 
 export const pass = async (home: DirectoryHome): Promise<void> =>
   passOnce(loaded(home), home.load(), () => {});
@@ -64,22 +75,8 @@ export const pass = async (home: DirectoryHome): Promise<void> =>
 export const said = ({ path }: DirectoryHome): readonly string[] =>
   existsSync(join(path, 'said')) ? readFileSync(join(path, 'said'), 'utf8').trim().split('\n') : [];
 
-export const later = (ms: number): void => {
-  directories.now = instant(directories.now + ms);
-};
-
 export const phaseOf = async (home: DirectoryHome): Promise<string | undefined> =>
   (await statusOf(loaded(home).fresh)).authorities[0]?.phase;
 
 export const hookOf = async (home: DirectoryHome): Promise<HookStatus | undefined> =>
   (await statusOf(loaded(home).fresh)).authorities[0]?.hooks[0];
-
-/** A whole rotation of consumers that rest on reloadWithin. */
-export const rotate = async (home: DirectoryHome, id: string): Promise<void> => {
-  await home.requests.ask({ authority: MESH, rotate: id });
-  for (let passes = 0; passes < 4; passes++) {
-    await pass(home);
-    later(30_000);
-  }
-  expect(await phaseOf(home)).toBe('Stable');
-};

@@ -1,9 +1,13 @@
 // Takes the lock of a home, then writes one object repeatedly until it loses the lock or has written often enough.
+import { systemClock } from '@handover/runtime/clock';
 import { DirectoryHome, digestOf } from '../dist/index.js';
 
 const [path, name, beatMs, staleMs, most] = process.argv.slice(2);
 const ID = 'default/secrets/x';
-const home = new DirectoryHome(path, { lock: { beatMs: Number(beatMs), staleMs: Number(staleMs) } });
+const home = new DirectoryHome(path, {
+  timers: systemClock,
+  lock: { beatMs: Number(beatMs), staleMs: Number(staleMs) },
+});
 try {
   await home.lock();
   console.log('locked');

@@ -1,6 +1,13 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type KeyPair, type KeySource, parseResources } from '@handover/core';
-import { duration, type Instant, instant, parseCertificates, verifyChain } from '@handover/material';
+import {
+  duration,
+  type Instant,
+  instant,
+  parseCertificates,
+  VirtualClock,
+  verifyChain,
+} from '@handover/material';
 import { parseAllDocuments } from 'yaml';
 import {
   type AuthorityReader,
@@ -83,7 +90,7 @@ export class World {
   readonly objects = new MemoryObjects(() => this.now);
   readonly authorities = new MemoryAuthorities();
   home: Parts = {
-    outputs: new OutputPreparer(),
+    outputs: new OutputPreparer(new VirtualClock()),
     objects: this.objects,
     authorities: this.authorities,
     requests: {

@@ -150,7 +150,8 @@ export interface CustomResourceDefinition {
 
 const asMap = (value: unknown) => value as Readonly<Record<string, unknown>>;
 
-const schemaOf = (kind: Kind, description: string): Structural => {
+const makeSchema = (kind: Kind): Structural => {
+  const { description } = KIND_TABLE[kind];
   const whole = inputSchema(resourceSchemas[kind]);
   const required = (whole.required as readonly string[]).filter((name) => name === 'spec');
   const rules = whole['x-kubernetes-validations'];
@@ -173,10 +174,18 @@ const schemaOf = (kind: Kind, description: string): Structural => {
   };
 };
 
+const made = new Map<Kind, Structural>();
+/** Made once: a chart is made of hundreds of installations. */
+const schemaOf = (kind: Kind): Structural => {
+  const schema = made.get(kind) ?? makeSchema(kind);
+  made.set(kind, schema);
+  return schema;
+};
+
 /** The custom resources of `handover.dev`, made from the same schemas that parse them. */
 export const crds = (labels: Readonly<Record<string, string>> = {}): readonly CustomResourceDefinition[] =>
   KINDS.map((kind) => {
-    const { plural, singular, shortNames, scope, description, columns } = KIND_TABLE[kind];
+    const { plural, singular, shortNames, scope, columns } = KIND_TABLE[kind];
     return {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
@@ -192,7 +201,7 @@ export const crds = (labels: Readonly<Record<string, string>> = {}): readonly Cu
             storage: true,
             subresources: { status: {} },
             additionalPrinterColumns: columns,
-            schema: { openAPIV3Schema: schemaOf(kind, description) },
+            schema: { openAPIV3Schema: schemaOf(kind) },
           },
         ],
       },

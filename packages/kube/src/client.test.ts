@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { apiServer, codeOf, type FakeApiServer, type TestClock } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { connect } from './client.ts';
 import { Hidden } from './hidden.ts';
 import { configMaps, leases, secrets } from './kinds.ts';
@@ -12,21 +12,12 @@ import { retryAfterOf } from './session.ts';
 let server: FakeApiServer;
 let stop: AbortController;
 let kube: Kube;
+let clock: TestClock;
 const reports: RequestReport[] = [];
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  stop = new AbortController();
   reports.length = 0;
-  kube = connect(server.config, {
-    signal: stop.signal,
-    rate: false,
-    userAgent: 'test/1',
-    onRequest: (report) => reports.push(report),
-  });
-});
-afterEach(async () => {
-  stop.abort();
-  await server.stop();
+  const client = { userAgent: 'test/1', onRequest: (report: RequestReport) => reports.push(report) };
+  ({ server, kube, clock, stop } = await apiServer({ client }));
 });
 
 const which = { namespace: 'default', name: 'x' };
@@ -34,25 +25,25 @@ const made = () => kube.create(configMaps, { metadata: which, data: { a: '1' } }
 
 test('a fault of this program is not called an unreachable server', async () => {
   const broken = { ca: { pem: 'not hidden' } } as never;
-  const kube = connect({ ...server.config, tls: broken }, { signal: stop.signal });
+  const kube = connect({ ...server.config, tls: broken }, { signal: stop.signal, clock });
   await expect(kube.raw('GET', '/version')).rejects.toThrow(TypeError);
 });
 
 describe('requests', () => {
-  test('one after another share connections', async () => {
+  test('requests one after another share connections', async () => {
     await made();
     for (let i = 0; i < 50; i++) await kube.get(configMaps, which);
     // undici may open a second connection when the next request comes before the first is idle.
     expect(server.connections.made).toBeLessThanOrEqual(2);
   });
 
-  test('at once use a bounded number of connections', async () => {
+  test('requests at once use a bounded number of connections', async () => {
     await made();
     await Promise.all(Array.from({ length: 200 }, () => kube.get(configMaps, which)));
     expect(server.connections.made).toBeLessThanOrEqual(32);
   });
 
-  test('are reported to onRequest', async () => {
+  test('requests are reported to onRequest', async () => {
     await made();
     await kube.get(configMaps, { ...which, name: 'missing' });
     const [create, get] = reports;
@@ -63,7 +54,6 @@ describe('requests', () => {
       status: 201,
     });
     expect(get).toMatchObject({ verb: 'get', name: 'missing', status: 404, group: '', version: 'v1' });
-    expect(get?.ms).toBeGreaterThan(0);
     expect(server.requests.at(-1)?.headers['user-agent']).toBe('test/1');
   });
 });
@@ -71,9 +61,12 @@ describe('requests', () => {
 describe('a server in trouble', () => {
   test('429 and 503 with Retry-After are retried after that time, writes too', async () => {
     for (const status of [429, 503]) {
-      server.faults.add({ status, headers: { 'retry-after': '0' }, times: 2 });
+      server.faults.add({ status, headers: { 'retry-after': '2' }, times: 2 });
     }
-    await made();
+    const making = made();
+    await clock.advance(1_999);
+    expect(server.requests).toHaveLength(1);
+    await clock.during(making);
     expect(server.requests).toHaveLength(5);
     expect(reports.map(({ status }) => status)).toEqual([429, 429, 503, 503, 201]);
   });
@@ -86,9 +79,9 @@ describe('a server in trouble', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('gets a bounded number of retries', async () => {
+  test('a server that refuses gets a bounded number of retries', async () => {
     server.faults.add({ status: 429, headers: { 'retry-after': '0' }, times: 100 });
-    expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_TOO_MANY_REQUESTS');
+    expect(await clock.during(codeOf(kube.get(configMaps, which)))).toBe('KUBE_TOO_MANY_REQUESTS');
     expect(server.requests).toHaveLength(6);
     server.faults.clear();
     server.faults.add({ status: 429, headers: { 'retry-after': '3600' } });
@@ -117,42 +110,46 @@ describe('a server in trouble', () => {
     expect(server.writes).toHaveLength(before + 1);
   });
 
-  test('that does not answer: a timeout or a signal ends the request and its connection', async () => {
+  test('a server that does not answer: a timeout or a signal ends the request and its connection', async () => {
     server.faults.add({ does: 'hang', times: 3 });
-    // Long enough for the request to arrive on a busy machine.
-    expect(await codeOf(kube.get(configMaps, which, { timeout: 1_000 }))).toBe('KUBE_TIMEOUT');
+    const late = codeOf(kube.get(configMaps, which, { timeout: 1_000 }));
+    expect(await clock.during(late, 1_000)).toBe('KUBE_TIMEOUT');
+    expect(reports.at(-1)?.ms).toBe(1_000);
     expect(server.requests).toHaveLength(1);
     const own = new AbortController();
     const asked = codeOf(kube.get(configMaps, which, { signal: own.signal }));
-    await eventually(() => server.requests.length === 2);
+    await clock.until(() => server.requests.length === 2);
     own.abort();
     expect(await asked).toBe('KUBE_ABORTED');
     expect(await codeOf(kube.get(configMaps, which, { signal: AbortSignal.abort() }))).toBe('KUBE_ABORTED');
     expect(server.requests).toHaveLength(2);
     // Both were cut; undici replaces each with an idle one.
-    await eventually(() => server.connections.made - server.connections.open >= 2);
+    await clock.until(() => server.connections.made - server.connections.open >= 2);
   });
 
-  test('that is missing is unavailable, with a retry later', async () => {
+  test('a server that is missing is unavailable, with a retry later', async () => {
     await server.stop();
-    await expect(kube.get(configMaps, which)).rejects.toMatchObject({
+    await expect(clock.during(kube.get(configMaps, which))).rejects.toMatchObject({
       code: 'KUBE_UNAVAILABLE',
       retry: 'later',
     });
   });
 
-  test('that does not answer JSON is not an API server', async () => {
+  test('a server that does not answer JSON is not an API server', async () => {
     const web = createServer((_, response) => response.end('<html>hello</html>'));
     await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
     const { port } = web.address() as AddressInfo;
-    const lost = connect({ ...server.config, server: `http://127.0.0.1:${port}` }, { signal: stop.signal });
+    const lost = connect(
+      { ...server.config, server: `http://127.0.0.1:${port}` },
+      { signal: stop.signal, clock },
+    );
     expect(await codeOf(lost.get(configMaps, which))).toBe('KUBE_BAD_ANSWER');
     expect(await codeOf(lost.list(configMaps))).toBe('KUBE_BAD_ANSWER');
     stop.abort();
     await new Promise((resolve) => web.close(resolve));
   });
 
-  test('gets no paths of other servers', async () => {
+  test('a client asks for no paths of other servers', async () => {
     expect(await codeOf(kube.raw('GET', '//elsewhere/'))).toBe('OPTION_INVALID');
     expect(await codeOf(kube.raw('GET', 'http://elsewhere/'))).toBe('OPTION_INVALID');
   });
@@ -167,17 +164,17 @@ describe('a server in trouble', () => {
   test('the client’s signal ends all requests and connections', async () => {
     server.faults.add({ does: 'hang' });
     const asked = codeOf(kube.get(configMaps, which));
-    await eventually(() => server.requests.length === 1);
+    await clock.until(() => server.requests.length === 1);
     stop.abort();
     expect(await asked).toBe('KUBE_ABORTED');
     expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_ABORTED');
-    await eventually(() => server.connections.open === 0);
+    await clock.until(() => server.connections.open === 0);
   });
 });
 
 describe('the client’s rate limit', () => {
-  test('holds, and a signal ends a waiting request', async () => {
-    const slow = connect(server.config, { signal: stop.signal, rate: { perSecond: 0.001, burst: 2 } });
+  test('the client’s rate limit holds, and a signal ends a waiting request', async () => {
+    const slow = connect(server.config, { signal: stop.signal, clock, rate: { perSecond: 0.001, burst: 2 } });
     await slow.get(configMaps, which);
     await slow.get(configMaps, which);
     const own = new AbortController();
@@ -187,8 +184,8 @@ describe('the client’s rate limit', () => {
     expect(server.requests).toHaveLength(2);
   });
 
-  test('does not hold up a Lease', async () => {
-    const slow = connect(server.config, { signal: stop.signal, rate: { perSecond: 0.001, burst: 1 } });
+  test('the client’s rate limit does not hold up a Lease', async () => {
+    const slow = connect(server.config, { signal: stop.signal, clock, rate: { perSecond: 0.001, burst: 1 } });
     await slow.get(configMaps, which);
     const own = new AbortController();
     const behind = codeOf(slow.get(configMaps, which, { signal: own.signal }));
@@ -203,20 +200,23 @@ describe('credentials', () => {
     await server.stop();
     await server.start({ token: 'right' });
     const wrong = { ...server.config, auth: { token: new Hidden('wrong-token-of-ours') } };
-    const refused = connect(wrong, { signal: stop.signal }).get(configMaps, which);
+    const refused = connect(wrong, { signal: stop.signal, clock }).get(configMaps, which);
     await expect(refused).rejects.toMatchObject({ code: 'KUBE_UNAUTHORIZED' });
     await refused.catch((error: Error) =>
       expect(`${error.message} ${JSON.stringify(error)}`).not.toContain('wrong-token'),
     );
-    expect(await codeOf(connect(server.config, { signal: stop.signal }).get(configMaps, which))).toBe(
+    expect(await codeOf(connect(server.config, { signal: stop.signal, clock }).get(configMaps, which))).toBe(
       'no error',
     );
     expect(JSON.stringify(wrong)).not.toContain('wrong-token');
   });
 
-  test('impersonates with every group', async () => {
+  test('a client impersonates with every group', async () => {
     const as = { user: 'jane', groups: ['a', 'b'], extra: { 'Scopes/x': ['1'] } };
-    await connect({ ...server.config, impersonate: as }, { signal: stop.signal }).get(configMaps, which);
+    await connect({ ...server.config, impersonate: as }, { signal: stop.signal, clock }).get(
+      configMaps,
+      which,
+    );
     expect(server.requests.at(-1)?.headers).toMatchObject({
       'impersonate-user': 'jane',
       'impersonate-group': 'a, b',
@@ -248,7 +248,7 @@ describe('names and values', () => {
 });
 
 describe('lists', () => {
-  test('start again when their pages expire in between', async () => {
+  test('lists start again when their pages expire in between', async () => {
     for (let i = 0; i < 5; i++)
       await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
     server.faults.add({ when: ({ query }) => query.has('continue'), status: 410, reason: 'Expired' });
@@ -263,7 +263,7 @@ describe('lists', () => {
     expect(await codeOf(kube.list(configMaps, { namespace: 'default', limit: 2 }))).toBe('KUBE_GONE');
   });
 
-  test('ask for smaller pages when one is too large', async () => {
+  test('lists ask for smaller pages when one is too large', async () => {
     for (let i = 0; i < 5; i++)
       await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
     server.faults.add({ when: ({ query }) => Number(query.get('limit')) > 1, status: 413, times: 10 });

@@ -1,3 +1,4 @@
+import type { Clock } from '@handover/material';
 import { parseAnswer, subjectOf } from './answer.ts';
 import type { ServerClock } from './clock.ts';
 import { Discovery } from './discovery.ts';
@@ -46,22 +47,22 @@ const placeOf = ({ metadata }: KubeObject, subresource?: string): ResourcePlace 
 const callOptions = ({ signal, timeout }: CallOptions) => ({ signal, timeout });
 
 class Client implements Kube {
+  readonly clock: Clock;
+  readonly serverClock: ServerClock;
   readonly #session: Session;
   readonly #fence: Fence | undefined;
   readonly #discovery: Discovery;
 
   constructor(session: Session, discovery: Discovery, fence?: Fence) {
     this.#session = session;
+    this.clock = session.clock;
+    this.serverClock = session.serverClock;
     this.#discovery = discovery;
     this.#fence = fence;
   }
 
   get config(): KubeConfig {
     return this.#session.config;
-  }
-
-  get clock(): ServerClock {
-    return this.#session.clock;
   }
 
   get connections(): number {

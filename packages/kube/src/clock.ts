@@ -6,7 +6,7 @@ export class ServerClock {
   #seen: Instant | undefined;
   #seenAt = 0;
 
-  constructor(monotonic: () => number = () => performance.now()) {
+  constructor(monotonic: () => number) {
     this.#monotonic = monotonic;
   }
 

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { isUnknownAuthority } from '@handover/material';
+import { type Clock, isUnknownAuthority } from '@handover/material';
 import type { buildConnector } from 'undici';
 import { KubeError } from './error.ts';
 import type { LiveTls } from './live-tls.ts';
@@ -14,6 +14,7 @@ export interface ConnectorOptions {
   readonly server: URL;
   readonly tls: LiveTls;
   readonly verify: boolean;
+  readonly clock: Clock;
   readonly serverName?: string | undefined;
   readonly proxy?: URL | undefined;
   readonly connected: (socket: Socket) => void;
@@ -147,9 +148,9 @@ export function connectorOf(options: ConnectorOptions): buildConnector.connector
     const timeout = options.timeout ?? CONNECT_MS;
     const late = () =>
       deadline.abort(Object.assign(new Error(`no connection within ${timeout} ms`), { code: 'ETIMEDOUT' }));
-    const timer = setTimeout(late, timeout);
+    const timer = options.clock.after(timeout, late);
     fresh(options, deadline.signal)
-      .finally(() => clearTimeout(timer))
+      .finally(() => timer.cancel())
       .then(
         (socket) => {
           socket.setNoDelay(true).setKeepAlive(true, 10_000);

@@ -1,3 +1,4 @@
+import type { Clock } from '@handover/material';
 import { openToken, type Token } from '@handover/runtime';
 import type { AuthConfig, Impersonation } from './kubeconfig/config.ts';
 import { ExecPlugin } from './kubeconfig/exec-plugin.ts';
@@ -32,11 +33,12 @@ export class Credentials {
     token: Token | undefined,
     tls: LiveTls,
     impersonate: Impersonation | undefined,
+    clock: Clock,
   ) {
     this.#auth = auth;
     this.#token = token;
     this.#tls = tls;
-    this.#plugin = auth.exec === undefined ? undefined : new ExecPlugin(auth.exec);
+    this.#plugin = auth.exec === undefined ? undefined : new ExecPlugin(auth.exec, () => clock.now());
     this.#always = impersonationHeaders(impersonate);
   }
 
@@ -44,12 +46,13 @@ export class Credentials {
     auth: AuthConfig,
     tls: LiveTls,
     impersonate: Impersonation | undefined,
+    clock: Clock,
     signal: AbortSignal,
     onReload?: OnReload,
   ): Promise<Credentials> {
     const token = auth.tokenFile === undefined ? undefined : await openToken(auth.tokenFile, { signal });
     if (token !== undefined) reportReloads(token, 'token', onReload);
-    return new Credentials(auth, token, tls, impersonate);
+    return new Credentials(auth, token, tls, impersonate, clock);
   }
 
   /** The headers to send. A certificate from an exec plugin goes into the TLS material. */

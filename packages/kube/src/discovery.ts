@@ -22,11 +22,11 @@ export class Discovery {
   async serves(group: string, version: string, plural: string, options: CallOptions): Promise<boolean> {
     const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
     const known = this.#known.get(path);
-    if (known !== undefined && performance.now() - known.at < REMEMBER_MS) {
+    if (known !== undefined && this.#session.clock.monotonic() - known.at < REMEMBER_MS) {
       return (await known.resources).has(plural);
     }
     const resources = this.#ask(path, group, version, options);
-    this.#known.set(path, { at: performance.now(), resources });
+    this.#known.set(path, { at: this.#session.clock.monotonic(), resources });
     resources.catch(() => this.#known.delete(path));
     return (await resources).has(plural);
   }

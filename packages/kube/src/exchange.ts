@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock, Timer } from '@handover/material';
 import type { Dispatcher } from 'undici';
 import { aborted, timedOut, tooLarge, unreachable } from './api-error.ts';
 
@@ -21,6 +22,7 @@ export interface ExchangeOptions {
   /** Names the request in messages. */
   readonly about: string;
   readonly signal: AbortSignal;
+  readonly clock: Clock;
   /** Milliseconds until the end of the answer; for a stream, until its headers. */
   readonly timeout: number;
   readonly maxBytes: number;
@@ -52,7 +54,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: Settle;
   readonly #chunks: Buffer[] = [];
   #controller: Dispatcher.DispatchController | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: Timer | undefined;
   #size = 0;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
@@ -65,13 +67,13 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   start(dispatcher: Dispatcher, request: HttpRequest): void {
-    const { about, signal, timeout } = this.#options;
+    const { about, clock, signal, timeout } = this.#options;
     if (signal.aborted) {
       this.#aborted();
       return;
     }
     signal.addEventListener('abort', this.#aborted, { once: true });
-    this.#timer = setTimeout(() => this.fail(timedOut(about, timeout)), timeout);
+    this.#timer = clock.after(timeout, () => this.fail(timedOut(about, timeout)));
     dispatcher.dispatch(
       {
         method: request.method,
@@ -105,11 +107,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.#status = status;
     this.#headers = headers;
-    const { stream } = this.#options;
+    const { clock, stream } = this.#options;
     if (stream !== undefined && status === 200) {
       this.#streaming = true;
-      clearTimeout(this.#timer);
-      this.#timer = setTimeout(() => this.fail(stream.silent()), stream.silence);
+      this.#timer?.cancel();
+      this.#timer = clock.after(stream.silence, () => this.fail(stream.silent()));
       this.#guarded(() => stream.started(headers));
     }
   }
@@ -158,7 +160,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #end(settle: () => void): void {
     if (this.#over) return;
     this.#over = true;
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#options.signal.removeEventListener('abort', this.#aborted);
     settle();
   }

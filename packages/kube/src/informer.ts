@@ -1,5 +1,4 @@
-import { Listeners } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
+import { type Clock, Listeners } from '@handover/material';
 import { aborted } from './api-error.ts';
 import { KubeError } from './error.ts';
 import type { InformerEvents, InformerOptions, InformerState } from './informer-options.ts';
@@ -20,6 +19,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
   /** Resolves once the store equals a complete list; rejects when the informer is stopped before. */
   readonly ready: Promise<void>;
   readonly #about: string;
+  readonly #clock: Clock;
   readonly #options: InformerOptions<O, T>;
   readonly #projection: Projection<O, T>;
   readonly #listWatch: ListWatch<O, T>;
@@ -32,6 +32,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
 
   constructor(kube: KubeReader, kind: ResourceKind<O>, options: InformerOptions<O, T> = {}) {
     this.#about = `informer of ${kind.plural}`;
+    this.#clock = kube.clock;
     this.#options = options;
     this.#projection = new Projection({
       kind,
@@ -78,7 +79,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
       lastError: this.#lastError,
       lists,
       watches,
-      silentFor: heard === undefined ? undefined : performance.now() - heard,
+      silentFor: heard === undefined ? undefined : this.#clock.monotonic() - heard,
     };
   }
 
@@ -145,7 +146,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
       case 'watching':
         return this.#listWatch.run(state, signal);
       case 'waiting':
-        await pause(state.delay, signal);
+        await this.#clock.sleep(state.delay, signal);
         return this.#input({ is: 'waited' });
       case 'idle':
       case 'stopped':

@@ -1,3 +1,4 @@
+import type { Clock } from '@handover/material';
 import type { ServerClock } from './clock.ts';
 import type { ResourceKind } from './kinds.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
@@ -30,7 +31,9 @@ export interface Fence {
 export interface KubeReader {
   readonly config: KubeConfig;
   /** The API server's time, from its answers. */
-  readonly clock: ServerClock;
+  readonly serverClock: ServerClock;
+  /** This process's time. */
+  readonly clock: Clock;
   /** Connections open now. */
   readonly connections: number;
   /** undefined when the object does not exist. */

@@ -1,6 +1,6 @@
-import { codeOf, eventually, FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { connect } from './client.ts';
+import { instant } from '@handover/material';
+import { apiServer, codeOf, type FakeApiServer, type TestClock } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { configMaps, leases } from './kinds.ts';
 import type { Kube } from './kube.ts';
 import { LeaderLease, type LeadOptions, lead } from './lease.ts';
@@ -8,19 +8,11 @@ import { LeaderLease, type LeadOptions, lead } from './lease.ts';
 let server: FakeApiServer;
 let stop: AbortController;
 let kube: Kube;
-let skew: number;
+let clock: TestClock;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  stop = new AbortController();
-  kube = connect(server.config, { signal: stop.signal, rate: false });
-  skew = 0;
-});
-afterEach(async () => {
-  stop.abort();
-  await server.stop();
+  ({ server, stop, kube, clock } = await apiServer());
 });
 
-const now = () => performance.now() + skew;
 const campaign = (identity: string, more: Partial<LeadOptions> = {}): LeaderLease =>
   lead(kube, {
     namespace: 'default',
@@ -29,7 +21,6 @@ const campaign = (identity: string, more: Partial<LeadOptions> = {}): LeaderLeas
     duration: 3_000,
     renew: 100,
     signal: stop.signal,
-    now,
     ...more,
   });
 const gained = (lease: LeaderLease) => new Promise<void>((resolve) => lease.on('gained', () => resolve()));
@@ -47,15 +38,15 @@ describe('leading', () => {
     expect(server.requests).toEqual([]);
   });
 
-  test('one leads, the other waits, and takes over when the first releases the lease', async () => {
+  test('of two processes one leads, the other waits, and takes over when the first releases the lease', async () => {
     const a = campaign('a');
     await gained(a);
     const b = campaign('b');
-    await eventually(() => b.holder === 'a');
+    await clock.until(() => b.holder === 'a');
     expect([a.held, b.held]).toEqual([true, false]);
     const next = gained(b);
     await a.release();
-    await next;
+    await clock.during(next, 0);
     expect([a.held, b.held]).toEqual([false, true]);
     const found = await kube.get(leases, { namespace: 'default', name: 'l' });
     expect(found?.spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
@@ -67,20 +58,20 @@ describe('leading', () => {
     await gained(a);
     own.abort();
     const b = campaign('b');
-    await eventually(() => b.holder === 'a');
+    await clock.until(() => b.holder === 'a');
+    await clock.advance(2_999);
     expect(b.held).toBe(false);
-    const next = gained(b);
-    skew = 3_100;
-    await next;
+    // It looks again every 100 ms or so.
+    await clock.advance(250);
     expect(b.held).toBe(true);
   });
 
-  test('it is renewed before its time is up, and a failed renewal is tried again', async () => {
+  test('a lease is renewed before its time is up, and a failed renewal is tried again', async () => {
     const a = campaign('a');
     await gained(a);
     server.faults.add({ when: ({ method }) => method === 'PUT', status: 500, times: 3 });
     const before = leaseWrites().length;
-    await eventually(() => leaseWrites().length > before + 6);
+    await clock.until(() => leaseWrites().length > before + 6);
     expect(a.held).toBe(true);
   });
 
@@ -91,7 +82,7 @@ describe('leading', () => {
     a.on('lost', ({ why }) => events.push(why));
     server.faults.add({ when: ({ method }) => method === 'PUT', does: 'lose' });
     const before = leaseWrites().length;
-    await eventually(() => leaseWrites().length > before + 4);
+    await clock.until(() => leaseWrites().length > before + 4);
     expect(events).toEqual([]);
     expect(a.held).toBe(true);
   });
@@ -101,7 +92,7 @@ describe('leading', () => {
     await gained(a);
     server.faults.add({ when: ({ method }) => method === 'PUT', does: 'lose' });
     const before = leaseWrites().length;
-    await eventually(() => leaseWrites().length > before);
+    await clock.until(() => leaseWrites().length > before);
     await a.release();
     const b = campaign('b');
     await gained(b);
@@ -110,7 +101,7 @@ describe('leading', () => {
 });
 
 describe('a fenced client', () => {
-  test('writes while the lease is held, and reads always', async () => {
+  test('a fenced client writes while the lease is held, and reads always', async () => {
     const a = campaign('a');
     const fenced = kube.fenced(a);
     expect(await codeOf(fenced.create(configMaps, thing('early')))).toBe('LEASE_LOST');
@@ -120,13 +111,13 @@ describe('a fenced client', () => {
     expect((await fenced.get(configMaps, { namespace: 'default', name: 'x' }))?.metadata.name).toBe('x');
   });
 
-  test('sends no write of any kind once the time is up, although no timer has fired', async () => {
+  test('a fenced client sends no write of any kind once the time is up, although no timer has fired', async () => {
     const a = campaign('a');
     await gained(a);
     const fenced = kube.fenced(a);
     const made = await fenced.create(configMaps, thing('x'));
     server.faults.add({ when: ({ path }) => path.includes('/leases'), does: 'hang', times: 1000 });
-    skew = 2_001; // renewWithin is two thirds of 3 s
+    clock.stall(2_001); // renewWithin is two thirds of 3 s
     const which = { namespace: 'default', name: 'x' };
     const before = otherWrites().length;
     const tries = [
@@ -143,20 +134,19 @@ describe('a fenced client', () => {
     await kube.get(configMaps, which);
   });
 
-  test('sends nothing after the machine was suspended, which the monotonic clock does not notice', async () => {
-    let asleep = 0;
-    const a = campaign('a', { wall: () => Date.now() + asleep });
+  test('a fenced client sends nothing after the machine was suspended, which the monotonic clock does not notice', async () => {
+    const a = campaign('a');
     await gained(a);
     const fenced = kube.fenced(a);
-    asleep = 60_000;
+    clock.set(instant(clock.now() + 60_000));
     expect(await codeOf(fenced.create(configMaps, thing('x')))).toBe('LEASE_LOST');
     expect(otherWrites()).toEqual([]);
     const term = () => a.term;
-    await eventually(() => term() === 2);
+    await clock.until(() => term() === 2);
     await fenced.create(configMaps, thing('y'));
   });
 
-  test('stops a write that waits for its retry', async () => {
+  test('a fenced client stops a write that waits for its retry', async () => {
     const a = campaign('a');
     await gained(a);
     const fenced = kube.fenced(a);
@@ -166,13 +156,13 @@ describe('a fenced client', () => {
       headers: { 'retry-after': '1' },
     });
     const writing = codeOf(fenced.create(configMaps, thing('x')));
-    await eventually(() => otherWrites().length === 1);
+    await clock.until(() => otherWrites().length === 1);
     void a.release();
-    expect(await writing).toBe('LEASE_LOST');
+    expect(await clock.during(writing)).toBe('LEASE_LOST');
     expect(otherWrites()).toHaveLength(1);
   });
 
-  test('stops a write that is queued behind others when the lease goes', async () => {
+  test('a fenced client stops a write that is queued behind others when the lease goes', async () => {
     const a = campaign('a', { renew: 1_500 });
     await gained(a);
     const fenced = kube.fenced(a);
@@ -181,16 +171,16 @@ describe('a fenced client', () => {
     const busy = Array.from({ length: 40 }, () =>
       kube.get(configMaps, { namespace: 'default', name: 'busy' }, { timeout: 4_000 }).catch(() => undefined),
     );
-    await eventually(() => server.requests.filter(({ path }) => path.endsWith('/busy')).length >= 32);
+    await clock.until(() => server.requests.filter(({ path }) => path.endsWith('/busy')).length >= 32);
     const writing = codeOf(fenced.create(configMaps, thing('x')));
-    skew = 5_000; // the process was stopped for a while and does not know it yet
-    expect(await writing).toBe('LEASE_LOST');
-    await Promise.all(busy);
+    clock.stall(2_500); // the process was stopped for a while and does not know it yet
+    expect(await clock.during(writing)).toBe('LEASE_LOST');
+    await clock.during(Promise.all(busy));
     await kube.get(configMaps, { namespace: 'default', name: 'x' });
     expect(otherWrites()).toEqual([]);
   });
 
-  test('does not let a write of an earlier term leave in a later one', async () => {
+  test('a fenced client does not let a write of an earlier term leave in a later one', async () => {
     const a = campaign('a');
     await gained(a);
     const fenced = kube.fenced(a);
@@ -200,18 +190,17 @@ describe('a fenced client', () => {
       headers: { 'retry-after': '1' },
     });
     const writing = codeOf(fenced.create(configMaps, thing('x')));
-    await eventually(() => otherWrites().length === 1);
+    await clock.until(() => otherWrites().length === 1);
     const [why, again] = [lost(a), new Promise<void>((resolve) => a.on('gained', () => resolve()))];
-    skew = 2_001;
-    await why;
-    await again;
+    clock.stall(2_001);
+    await clock.during(Promise.all([why, again]));
     expect(a.term).toBe(2);
-    expect(await writing).toBe('LEASE_LOST');
+    expect(await clock.during(writing)).toBe('LEASE_LOST');
     expect(otherWrites()).toHaveLength(1);
     await fenced.create(configMaps, thing('y'));
   });
 
-  test('reports the loss when another process takes the lease', async () => {
+  test('a lease reports its loss when another process takes the lease', async () => {
     const a = campaign('a');
     await gained(a);
     const why = lost(a);

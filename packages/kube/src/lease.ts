@@ -1,5 +1,4 @@
-import { Listeners } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
+import { type Clock, type Instant, Listeners, type Timer } from '@handover/material';
 import { isCode, KubeError } from './error.ts';
 import { Informer } from './informer.ts';
 import { type Lease, leases } from './kinds.ts';
@@ -18,10 +17,6 @@ export interface LeadOptions {
   /** Milliseconds between renewals, and between looks while another process holds the lease. Default 2,000. */
   readonly renew?: number;
   readonly signal?: AbortSignal;
-  /** Milliseconds, monotonic. For tests. */
-  readonly now?: () => number;
-  /** Milliseconds of the wall clock. For tests. */
-  readonly wall?: () => number;
 }
 
 interface LeaseEvents {
@@ -39,7 +34,7 @@ interface Seen {
 }
 
 /** `2026-11-15T10:00:00.000000Z`: the API's MicroTime. */
-const microTime = (): string => new Date().toISOString().replace('Z', '000Z');
+const microTime = (now: Instant): string => new Date(now).toISOString().replace('Z', '000Z');
 
 const resolved = (options: LeadOptions) => {
   const duration = options.duration ?? 15_000;
@@ -65,8 +60,7 @@ const resolved = (options: LeadOptions) => {
 export class LeaderLease implements Fence {
   readonly #kube: Kube;
   readonly #options: ReturnType<typeof resolved>;
-  readonly #now: () => number;
-  readonly #wall: () => number;
+  readonly #clock: Clock;
   readonly #listeners = new Listeners<LeaseEvents>();
   readonly #stop = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
@@ -78,14 +72,13 @@ export class LeaderLease implements Fence {
   /** When the right to write ends. */
   #until = Number.NEGATIVE_INFINITY;
   #wallUntil = Number.NEGATIVE_INFINITY;
-  #expiry: NodeJS.Timeout | undefined;
+  #expiry: Timer | undefined;
   #wake: () => void = () => undefined;
 
   constructor(kube: Kube, options: LeadOptions) {
     this.#kube = kube;
     this.#options = resolved(options);
-    this.#now = options.now ?? (() => performance.now());
-    this.#wall = options.wall ?? (() => Date.now());
+    this.#clock = kube.clock;
   }
 
   start(): this {
@@ -100,7 +93,7 @@ export class LeaderLease implements Fence {
 
   get term(): number | undefined {
     // The monotonic clock stops while a machine is suspended; the wall clock does not. The sooner one counts.
-    const inTime = this.#now() < this.#until && this.#wall() < this.#wallUntil;
+    const inTime = this.#clock.monotonic() < this.#until && this.#clock.now() < this.#wallUntil;
     return this.#leading && inTime ? this.#terms : undefined;
   }
 
@@ -139,7 +132,12 @@ export class LeaderLease implements Fence {
     const call = { timeout: 5_000 };
     const freed = (lease: Lease): Lease => ({
       ...lease,
-      spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime() },
+      spec: {
+        ...lease.spec,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        renewTime: microTime(this.#clock.now()),
+      },
     });
     try {
       await this.#kube.update(leases, freed(mine), call);
@@ -168,7 +166,7 @@ export class LeaderLease implements Fence {
       if (any.signal.aborted) break;
       const nap = anyOf(any.signal);
       this.#wake = () => nap.abort('the lease changed');
-      await pause(renew * (0.9 + Math.random() / 5), nap.signal);
+      await this.#clock.sleep(renew * (0.9 + Math.random() / 5), nap.signal);
       nap.done();
     }
     informer.stop();
@@ -178,7 +176,7 @@ export class LeaderLease implements Fence {
 
   async #tryOnce(signal: AbortSignal): Promise<void> {
     try {
-      const sent = this.#now();
+      const sent = this.#clock.monotonic();
       const renewed = await this.#takeOrRenew(signal);
       if (renewed === undefined) this.#lose(`${this.holder ?? 'another process'} holds it`);
       else this.#hold(renewed, sent);
@@ -214,20 +212,20 @@ export class LeaderLease implements Fence {
   #observe(found: Lease | undefined): void {
     this.#current = found;
     const record = JSON.stringify([found?.metadata.uid, found?.metadata.resourceVersion]);
-    if (this.#seen?.record !== record) this.#seen = { record, at: this.#now() };
+    if (this.#seen?.record !== record) this.#seen = { record, at: this.#clock.monotonic() };
   }
 
   #isFree({ spec }: Lease): boolean {
     const { identity, duration } = this.#options;
     if ((spec?.holderIdentity ?? '') === '' || spec?.holderIdentity === identity) return true;
     const theirs = (spec?.leaseDurationSeconds ?? duration / 1000) * 1000;
-    return this.#seen !== undefined && this.#now() - this.#seen.at > theirs;
+    return this.#seen !== undefined && this.#clock.monotonic() - this.#seen.at > theirs;
   }
 
   #asOurs(lease: Lease): Lease {
     const { identity, duration } = this.#options;
     const { spec = {} } = lease;
-    const time = microTime();
+    const time = microTime(this.#clock.now());
     const same = spec.holderIdentity === identity;
     return {
       ...lease,
@@ -245,7 +243,7 @@ export class LeaderLease implements Fence {
   #hold(lease: Lease, sent: number): void {
     this.#observe(lease);
     const until = sent + this.#options.renewWithin;
-    const left = until - this.#now();
+    const left = until - this.#clock.monotonic();
     if (left <= 0) {
       this.#lose('the renewal took too long');
       return;
@@ -253,9 +251,9 @@ export class LeaderLease implements Fence {
     // The time ran out before this renewal, even if the timer has not fired: this is a new term.
     if (this.#leading && this.term === undefined) this.#lose('it was not renewed in time');
     this.#until = until;
-    this.#wallUntil = this.#wall() + left;
-    clearTimeout(this.#expiry);
-    this.#expiry = setTimeout(() => this.#lose('it was not renewed in time'), left).unref();
+    this.#wallUntil = this.#clock.now() + left;
+    this.#expiry?.cancel();
+    this.#expiry = this.#clock.after(left, () => this.#lose('it was not renewed in time')).unref();
     if (this.#leading) return;
     this.#leading = true;
     this.#terms++;
@@ -263,7 +261,7 @@ export class LeaderLease implements Fence {
   }
 
   #lose(why: string): void {
-    clearTimeout(this.#expiry);
+    this.#expiry?.cancel();
     this.#until = Number.NEGATIVE_INFINITY;
     if (!this.#leading) return;
     this.#leading = false;

@@ -50,7 +50,7 @@ export class ListWatch<O extends KubeObject, T> {
     for await (const page of kube.pages(kind, which, { signal })) {
       version ||= page.resourceVersion;
       for (const object of page.items) projection.collect(draft, object);
-      this.heard = performance.now();
+      this.heard = this.#now();
     }
     this.#listed(draft, version);
   }
@@ -61,15 +61,15 @@ export class ListWatch<O extends KubeObject, T> {
     let draft: Draft<T> | undefined = new Map();
     const own = anyOf(signal);
     const stuck = () => own.abort(new KubeError('KUBE_STREAM_UNSUPPORTED', 'the streaming list did not end'));
-    const timer = setTimeout(stuck, STREAM_MS);
+    const timer = kube.clock.after(STREAM_MS, stuck);
     const seen = (event: WatchEvent<O>) => {
       if (draft === undefined) return this.#take(event);
-      this.heard = performance.now();
+      this.heard = this.#now();
       timer.refresh();
       const { type, object } = event;
       if (type === 'BOOKMARK') {
         if (object.metadata.annotations?.[INITIAL_END] !== 'true') return;
-        clearTimeout(timer);
+        timer.cancel();
         this.#listed(draft, object.metadata.resourceVersion ?? '');
         draft = undefined;
         // A list may take any time. Only the watch after it has a short lifetime.
@@ -77,7 +77,7 @@ export class ListWatch<O extends KubeObject, T> {
       } else if (type === 'DELETED') draft.delete(objectKeyOf(object));
       else projection.collect(draft, object);
     };
-    const began = performance.now();
+    const began = this.#now();
     try {
       const which = { ...this.#which(), sendInitialEvents: true };
       await kube.watch(kind, which, seen, this.#watchOptions(own.signal));
@@ -85,18 +85,18 @@ export class ListWatch<O extends KubeObject, T> {
       if (own.signal.reason !== LISTED || signal.aborted) throw error;
       return;
     } finally {
-      clearTimeout(timer);
+      timer.cancel();
       own.done();
     }
     this.#options.input({
       is: 'ended',
-      barren: draft !== undefined || performance.now() - began < BARREN_MS,
+      barren: draft !== undefined || this.#now() - began < BARREN_MS,
     });
   }
 
   async #watch(from: string, signal: AbortSignal): Promise<void> {
     const { kube, kind, input } = this.#options;
-    const began = performance.now();
+    const began = this.#now();
     let events = 0;
     const seen = (event: WatchEvent<O>) => {
       events++;
@@ -104,7 +104,7 @@ export class ListWatch<O extends KubeObject, T> {
     };
     const options = { ...this.#watchOptions(signal), lifetime: this.#lifetime() };
     await kube.watch(kind, { ...this.#which(), resourceVersion: from }, seen, options);
-    input({ is: 'ended', barren: events === 0 && performance.now() - began < BARREN_MS });
+    input({ is: 'ended', barren: events === 0 && this.#now() - began < BARREN_MS });
   }
 
   #listed(draft: Draft<T>, version: string): void {
@@ -116,7 +116,7 @@ export class ListWatch<O extends KubeObject, T> {
   }
 
   #take(event: WatchEvent<O>): void {
-    this.heard = performance.now();
+    this.heard = this.#now();
     this.#options.projection.take(event);
     const { resourceVersion = '' } = event.object.metadata;
     if (resourceVersion !== '') this.#options.input({ is: 'progressed', version: resourceVersion });
@@ -128,6 +128,10 @@ export class ListWatch<O extends KubeObject, T> {
     return Math.max(1, Math.round(lifetime * (2 / 3 + (Math.random() * 2) / 3)));
   }
 
+  #now(): number {
+    return this.#options.kube.clock.monotonic();
+  }
+
   #which() {
     const { namespace, labelSelector, fieldSelector, metadataOnly } = this.#options.informer;
     return { namespace, labelSelector, fieldSelector, metadataOnly };
@@ -136,7 +140,7 @@ export class ListWatch<O extends KubeObject, T> {
   #watchOptions(signal: AbortSignal) {
     const opened = () => {
       this.watches++;
-      this.heard = performance.now();
+      this.heard = this.#now();
     };
     return { signal, silence: this.#options.informer.silence, opened };
   }

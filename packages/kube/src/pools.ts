@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Clock } from '@handover/material';
 import { type Dispatcher, Pool } from 'undici';
 import { connectorOf } from './connector.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
@@ -21,17 +22,24 @@ interface Generation {
 export class Pools {
   readonly tls: LiveTls;
   readonly #make: () => Generation;
+  readonly #clock: Clock;
   readonly #older = new Set<Generation>();
   #current: Generation;
   #ended = false;
 
-  private constructor(tls: LiveTls, make: () => Generation) {
+  private constructor(tls: LiveTls, clock: Clock, make: () => Generation) {
+    this.#clock = clock;
     this.tls = tls;
     this.#make = make;
     this.#current = make();
   }
 
-  static async open(config: KubeConfig, signal: AbortSignal, onReload?: OnReload): Promise<Pools> {
+  static async open(
+    config: KubeConfig,
+    clock: Clock,
+    signal: AbortSignal,
+    onReload?: OnReload,
+  ): Promise<Pools> {
     const server = new URL(config.server);
     let pools: Pools | undefined;
     const swapped = (): void => {
@@ -43,6 +51,7 @@ export class Pools {
       const connect = connectorOf({
         server,
         tls,
+        clock,
         verify: config.tls.verify !== false,
         serverName: config.tls.serverName,
         proxy: config.proxyUrl === undefined ? undefined : new URL(config.proxyUrl.reveal()),
@@ -58,7 +67,7 @@ export class Pools {
         sockets,
       };
     };
-    pools = new Pools(tls, make);
+    pools = new Pools(tls, clock, make);
     return pools;
   }
 
@@ -90,11 +99,13 @@ export class Pools {
     this.#older.add(old);
     this.#current = this.#make();
     // Not Pool.destroy(): after close() an undici pool has forgotten its clients and destroys none.
-    const deadline = setTimeout(() => {
-      for (const socket of old.sockets) socket.destroy();
-    }, DRAIN_MS).unref();
+    const deadline = this.#clock
+      .after(DRAIN_MS, () => {
+        for (const socket of old.sockets) socket.destroy();
+      })
+      .unref();
     Promise.allSettled([old.requests.close(), old.watches.close()]).finally(() => {
-      clearTimeout(deadline);
+      deadline.cancel();
       this.#older.delete(old);
     });
   }

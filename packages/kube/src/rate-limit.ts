@@ -1,3 +1,4 @@
+import type { Clock } from '@handover/material';
 import { KubeError } from './error.ts';
 import { wait } from './wait.ts';
 
@@ -10,23 +11,23 @@ export interface Rate {
 /** A token bucket. Requests leave in the order in which they came. */
 export class RateLimit {
   readonly #rate: Rate;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   #tokens: number;
   #at: number;
 
-  constructor(rate: Rate, now: () => number = () => performance.now()) {
+  constructor(rate: Rate, clock: Clock) {
     if (!(rate.perSecond > 0 && rate.burst >= 1)) {
       throw new KubeError('OPTION_INVALID', '`rate` needs `perSecond` above 0 and `burst` of at least 1');
     }
     this.#rate = rate;
-    this.#now = now;
+    this.#clock = clock;
     this.#tokens = rate.burst;
-    this.#at = now();
+    this.#at = clock.monotonic();
   }
 
   /** Takes a token; answers how many milliseconds to wait before using it. */
   reserve(): number {
-    const now = this.#now();
+    const now = this.#clock.monotonic();
     this.#tokens = Math.min(
       this.#rate.burst,
       this.#tokens + ((now - this.#at) / 1000) * this.#rate.perSecond,
@@ -40,7 +41,7 @@ export class RateLimit {
     const ms = this.reserve();
     if (ms === 0) return;
     try {
-      await wait(ms, signal, about);
+      await wait(this.#clock, ms, signal, about);
     } catch (error) {
       this.#tokens += 1; // the request does not leave
       throw error;

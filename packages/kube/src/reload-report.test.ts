@@ -1,22 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FakeApiServer } from '@handover/test-api-server';
+import { apiServer, temporaryFolder } from '@handover/test-api-server';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { MockCa } from '../test/mock-ca.ts';
 import { connect } from './client.ts';
 import type { ReloadReport } from './reload-report.ts';
 
 test('a client reports each file that it read again, with the result, and prints no warning', async () => {
-  const dir = mkdtempSync(join(tmpdir(), 'handover-reload-'));
-  const stop = new AbortController();
+  const dir = temporaryFolder();
   const [one, two] = [new MockCa('one'), new MockCa('two')];
-  const server = await FakeApiServer.start({ tls: one.leaf() });
-  onTestFinished(async () => {
-    stop.abort();
-    await server.stop();
-    rmSync(dir, { recursive: true });
-  });
+  const { server, stop } = await apiServer({ tls: one.leaf() });
   const warned = vi.spyOn(process, 'emitWarning');
   onTestFinished(() => warned.mockRestore());
   const file = (name: string, text: string): string => {

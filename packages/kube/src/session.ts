@@ -1,3 +1,5 @@
+import type { Clock } from '@handover/material';
+import { systemClock } from '@handover/runtime/clock';
 import { type ApiStatus, apiError, unreachable } from './api-error.ts';
 import { ServerClock } from './clock.ts';
 import { Credentials, repeatedHeaders } from './credentials.ts';
@@ -37,6 +39,8 @@ export interface ConnectOptions {
   readonly onRequest?: (report: RequestReport) => void;
   /** Called when the CA, the client certificate or the token was read again from its file, and when that failed. */
   readonly onReload?: OnReload;
+  /** Default: this machine's. */
+  readonly clock?: Clock;
 }
 
 const DEFAULT_RATE: Rate = { perSecond: 50, burst: 100 };
@@ -74,7 +78,8 @@ export function statusIn(body: Buffer): ApiStatus {
 /** One server, one user. Opens files and connections at the first request. Fenced and unfenced clients share a session. */
 export class Session {
   readonly config: KubeConfig;
-  readonly clock = new ServerClock();
+  readonly clock: Clock;
+  readonly serverClock: ServerClock;
   readonly signal: AbortSignal;
   readonly #options: ConnectOptions;
   readonly #limit: RateLimit | undefined;
@@ -86,8 +91,11 @@ export class Session {
   constructor(config: KubeConfig, options: ConnectOptions) {
     this.config = config;
     this.#options = options;
+    const clock = options.clock ?? systemClock;
+    this.clock = clock;
+    this.serverClock = new ServerClock(() => clock.monotonic());
     this.signal = anyOf(options.signal).signal;
-    this.#limit = options.rate === false ? undefined : new RateLimit(options.rate ?? DEFAULT_RATE);
+    this.#limit = options.rate === false ? undefined : new RateLimit(options.rate ?? DEFAULT_RATE, clock);
     this.#prefix = new URL(config.server).pathname.replace(/\/+$/, '');
     this.#repeated = repeatedHeaders(config.impersonate);
     this.signal.addEventListener('abort', () => this.#opened?.pools.destroy(), { once: true });
@@ -118,7 +126,7 @@ export class Session {
       // The leader must not lose the Lease behind requests of its own.
       if (call.subject.resource !== 'leases') await this.#limit?.take(signal, about);
       let answer: HttpAnswer;
-      const began = performance.now();
+      const began = this.clock.monotonic();
       try {
         answer = await this.#once(call, about, signal);
       } catch (error) {
@@ -127,26 +135,26 @@ export class Session {
         mayReconnect = false;
         continue;
       }
-      this.clock.see(answer.headers.date, performance.now() - began);
+      this.serverClock.see(answer.headers.date, this.clock.monotonic() - began);
       if (answer.status < 300) return answer;
       if (answer.status === 401 && mayLogIn && (await this.#opened?.credentials.refresh())) {
         mayLogIn = false;
         continue;
       }
-      const pause = retryAfterOf(answer, Date.now());
+      const pause = retryAfterOf(answer, this.clock.now());
       if (pause === undefined || pause > MAX_RETRY_AFTER_MS || tries >= RETRIES) {
         throw apiError(answer.status, statusIn(answer.body), about);
       }
       // Up to a tenth more, so that clients refused together do not return together.
-      await wait(pause * (1 + Math.random() / 10), signal, about);
+      await wait(this.clock, pause * (1 + Math.random() / 10), signal, about);
     }
   }
 
   async #once(call: Call, about: string, signal: AbortSignal): Promise<HttpAnswer> {
-    const began = performance.now();
+    const began = this.clock.monotonic();
     let status = 0;
     const report = () =>
-      this.#options.onRequest?.({ ...call.subject, status, ms: performance.now() - began });
+      this.#options.onRequest?.({ ...call.subject, status, ms: this.clock.monotonic() - began });
     let reported = false;
     const { stream } = call;
     try {
@@ -170,6 +178,7 @@ export class Session {
         {
           about,
           signal,
+          clock: this.clock,
           timeout: call.timeout ?? this.#options.timeout ?? DEFAULT_TIMEOUT_MS,
           maxBytes: call.maxBytes ?? MAX_BYTES,
           mayLeave: call.mayLeave,
@@ -182,7 +191,7 @@ export class Session {
                     status = 200;
                     reported = true;
                     report();
-                    this.clock.see(given.date, performance.now() - began);
+                    this.serverClock.see(given.date, this.clock.monotonic() - began);
                     stream.started(given);
                   },
                 },
@@ -205,12 +214,13 @@ export class Session {
   }
 
   async #make(): Promise<Opened> {
-    const pools = await Pools.open(this.config, this.signal, this.#options.onReload);
+    const pools = await Pools.open(this.config, this.clock, this.signal, this.#options.onReload);
     const { auth, impersonate } = this.config;
     const credentials = await Credentials.open(
       auth,
       pools.tls,
       impersonate,
+      this.clock,
       this.signal,
       this.#options.onReload,
     );

@@ -1,6 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { connect as connectTo, createServer, type Server, type Socket } from 'node:net';
-import { codeOf, eventually, FakeApiServer, type FakeApiServerOptions } from '@handover/test-api-server';
+import {
+  type ApiServerOptions,
+  apiServer,
+  codeOf,
+  eventually,
+  type FakeApiServer,
+  TestClock,
+} from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { MockCa } from '../test/mock-ca.ts';
 import { Place } from '../test/place.ts';
@@ -27,11 +34,7 @@ afterEach(async () => {
   place.remove();
 });
 
-const serve = async (options: FakeApiServerOptions = { tls: one.leaf() }) => {
-  const server = await FakeApiServer.start(options);
-  ends.push(() => server.stop());
-  return server;
-};
+const serve = async (options: ApiServerOptions = { tls: one.leaf() }) => (await apiServer(options)).server;
 const listen = async (handle: (socket: Socket) => void): Promise<number> => {
   const server: Server = createServer(handle);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -52,7 +55,7 @@ const client = (server: FakeApiServer, tls: TlsConfig, more: Partial<KubeConfig>
 const pem = (text: string) => ({ pem: new Hidden(text) });
 
 describe('the server’s certificate', () => {
-  test('is verified against a file or data, or not at all when so configured', async () => {
+  test('the server’s certificate is verified against a file or data, or not at all when so configured', async () => {
     const server = await serve();
     const file = place.write('ca.crt', one.pem);
     const results = [{ ca: { file } }, { ca: pem(one.pem) }, { verify: false }, { ca: pem(two.pem) }, {}].map(
@@ -67,7 +70,7 @@ describe('the server’s certificate', () => {
     ]);
   });
 
-  test('may be for another name than the host’s', async () => {
+  test('the server’s certificate may be for another name than the host’s', async () => {
     const server = await serve({ tls: one.leaf('kubernetes.default.svc') });
     const ca = pem(one.pem);
     const viaName = { server: server.url.replace('127.0.0.1', 'localhost') };
@@ -76,7 +79,7 @@ describe('the server’s certificate', () => {
     expect(await codeOf(client(server, tls, viaName).get(configMaps, which))).toBe('no error');
   });
 
-  test('may come from a new CA while an informer runs: nothing is missed', async () => {
+  test('the server’s certificate may come from a new CA while an informer runs: nothing is missed', async () => {
     const server = await serve();
     const ca = { file: place.write('ca.crt', one.pem) };
     const kube = client(server, { ca });
@@ -90,7 +93,7 @@ describe('the server’s certificate', () => {
     expect(informer.state.lists).toBe(1);
   });
 
-  test('from a CA that is no longer trusted ends no watch, but allows no new connection', async () => {
+  test('a certificate of the server from a CA that is no longer trusted ends no watch, but allows no new connection', async () => {
     const server = await serve();
     const kube = client(server, { ca: { file: place.write('ca.crt', one.pem) } });
     await kube.get(configMaps, which);
@@ -100,7 +103,7 @@ describe('the server’s certificate', () => {
 });
 
 describe('the client’s certificate', () => {
-  test.each(['files', 'data', 'half and half'])('is shown from %s', async (how) => {
+  test.each(['files', 'data', 'half and half'])('the client’s certificate is shown from %s', async (how) => {
     const server = await serve({ tls: { ...one.leaf(), clientCa: two.pem } });
     const mine = two.leaf('localhost', 'me');
     const cert = how === 'data' ? pem(mine.cert) : { file: place.write('tls.crt', mine.cert) };
@@ -113,7 +116,7 @@ describe('the client’s certificate', () => {
 });
 
 describe('a token', () => {
-  test('follows its file', async () => {
+  test('a token follows its file', async () => {
     const server = await serve({ token: 'first' });
     const tokenFile = place.write('token', 'first\n');
     const kube = client(server, {}, { auth: { tokenFile } });
@@ -125,7 +128,7 @@ describe('a token', () => {
     expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
   });
 
-  test('that is missing at first is read at the next request', async () => {
+  test('a token that is missing at first is read at the next request', async () => {
     const server = await serve({ token: 'first' });
     const kube = client(server, {}, { auth: { tokenFile: place.path('token') } });
     const early = await codeOf(kube.get(configMaps, which));
@@ -168,7 +171,7 @@ describe('a proxy', () => {
       });
     });
 
-  test('works with its password, by CONNECT and by SOCKS 5', async () => {
+  test('a proxy works with its password, by CONNECT and by SOCKS 5', async () => {
     const server = await serve();
     const tls = { ca: pem(one.pem) };
     const via = (proxyUrl: string) =>
@@ -191,8 +194,9 @@ test('a fault of this program is not called a refused certificate', async () => 
 
 describe('a connection', () => {
   test.each(['https:', 'http:'])(
-    'that is never made over %s times out, and breaks nothing else',
+    'a connection that is never made over %s times out, and breaks nothing else',
     async (scheme) => {
+      const clock = new TestClock();
       const silent = await listen(() => undefined);
       const tls = await LiveTls.open({}, stop.signal, () => undefined);
       const proxy = scheme === 'http:' ? new URL(`socks5://127.0.0.1:${silent}`) : undefined;
@@ -201,12 +205,14 @@ describe('a connection', () => {
         tls,
         verify: true,
         proxy,
+        clock,
         timeout: 100,
         connected: () => undefined,
       });
-      const failed = await new Promise<Error | null>((resolve) =>
+      const failing = new Promise<Error | null>((resolve) =>
         connector({} as never, (...result) => resolve(result[0])),
       );
+      const failed = await clock.during(failing, 100);
       expect(failed).toMatchObject({ code: 'ETIMEDOUT' });
       // Later errors would end the process: wait for them.
       await new Promise((resolve) => setImmediate(resolve));

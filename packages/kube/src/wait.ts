@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
-import { pause } from '@handover/runtime/pause';
+import type { Clock } from '@handover/material';
 import { aborted } from './api-error.ts';
 
 /** Waits; throws KUBE_ABORTED when the signal aborts first. */
-export async function wait(ms: number, signal: AbortSignal, about: string): Promise<void> {
-  await pause(ms, signal);
+export async function wait(clock: Clock, ms: number, signal: AbortSignal, about: string): Promise<void> {
+  await clock.sleep(ms, signal);
   if (signal.aborted) throw aborted(about, signal.reason);
 }
 

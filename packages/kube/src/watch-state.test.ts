@@ -10,7 +10,7 @@ const failed = (trouble: Trouble): WatchInput => ({ is: 'failed', trouble });
 const watching: WatchState = { at: 'watching', mode: 'stream', from: '7', failures: 0 };
 
 describe('the states of a watch', () => {
-  test('lists, then watches from where the list ended, then from each event on', () => {
+  test('a watch lists, then watches from where the list ended, then from each event on', () => {
     const listed = run([start, { is: 'listed', version: '5' }]);
     expect(listed).toEqual({ at: 'watching', mode: 'stream', from: '5', failures: 0 });
     expect(run([{ is: 'progressed', version: '9' }], listed)).toMatchObject({ at: 'watching', from: '9' });
@@ -69,7 +69,7 @@ describe('the states of a watch', () => {
     expect(run([{ is: 'progressed', version: '8' }], state)).toMatchObject({ failures: 0 });
   });
 
-  test('jitter keeps between half and all of the delay', () => {
+  test('the jitter of a wait keeps between half and all of the delay', () => {
     expect(backoff(3, 30_000, 0)).toBe(1_000);
     expect(backoff(3, 30_000, 1)).toBe(2_000);
   });
@@ -116,7 +116,7 @@ describe('the states of a watch', () => {
     );
   });
 
-  test('only stop stops, and no input leads out of stopped', () => {
+  test('only stop stops a watch, and no input leads out of stopped', () => {
     fc.assert(
       fc.property(fc.array(input, { maxLength: 20 }), fc.array(input, { maxLength: 20 }), (before, after) => {
         expect(run([start, ...before]).at).not.toBe('stopped');

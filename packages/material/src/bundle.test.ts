@@ -33,7 +33,7 @@ const errorOf = (action: () => unknown): HandoverError => {
 };
 
 describe('a bundle', () => {
-  it('has the same text and hash whatever order, repetition, comments and line ends it came with', () => {
+  it('a bundle has the same text and hash whatever order, repetition, comments and line ends it came with', () => {
     const wanted = bundleOf(cas.map(({ certificate }) => certificate));
     fc.assert(
       fc.property(
@@ -52,20 +52,20 @@ describe('a bundle', () => {
     expect(wanted.hash).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('puts the newest generation first, and ends ties by fingerprint', () => {
+  it('a bundle puts the newest generation first, and ends ties by fingerprint', () => {
     expect(names(parseBundle(pem(...cas)))).toBe('8 7 6 5 4 3 2 1');
     const twins = [authority('mesh a'), authority('mesh b')];
     expect(parseBundle(pem(...twins)).pem).toBe(parseBundle(pem(...twins.toReversed())).pem);
   });
 
-  it('has another hash when one certificate more or less is in it', () => {
+  it('a bundle has another hash when one certificate more or less is in it', () => {
     const hashes = [pem(ca1), pem(ca2), pem(ca1, ca2), pem(ca1, ca2, ca3)].map(
       (text) => parseBundle(text).hash,
     );
     expect(new Set(hashes).size).toBe(4);
   });
 
-  it('is read again as what was written', () => {
+  it('a bundle is read again as what was written', () => {
     const bundle = parseBundle(pem(...cas));
     const again = parseBundle(bundle.pem);
     expect(again.pem).toBe(bundle.pem);
@@ -74,7 +74,7 @@ describe('a bundle', () => {
     );
   });
 
-  it('refuses a private key by name, before anything else in the text, and shows none of it', () => {
+  it('a bundle refuses a private key by name, before anything else in the text, and shows none of it', () => {
     for (const label of ['PRIVATE KEY', 'EC PRIVATE KEY', 'RSA PRIVATE KEY', 'ENCRYPTED PRIVATE KEY']) {
       const error = errorOf(() => parseBundle(pem(ca1) + key.replaceAll('EC PRIVATE KEY', label), 'a.pem'));
       expect(error).toMatchObject({ code: 'PEM_PRIVATE_KEY_IN_BUNDLE', path: 'a.pem' });
@@ -88,14 +88,14 @@ describe('a bundle', () => {
     );
   });
 
-  it('is never empty', () => {
+  it('a bundle is never empty', () => {
     for (const text of ['', '\n', 'Cg==', '# none', '\uFEFF']) {
       expect(errorOf(() => parseBundle(text)).code).toBe('BUNDLE_EMPTY');
     }
     expect(errorOf(() => bundleOf([])).code).toBe('BUNDLE_EMPTY');
   });
 
-  it('is refused as a whole for one bad certificate, whose place is named', () => {
+  it('a bundle is refused as a whole for one bad certificate, whose place is named', () => {
     const error = errorOf(() =>
       parseBundle(pem(ca1) + encodePem('CERTIFICATE', Buffer.from('junk')), 'b.pem'),
     );
@@ -103,7 +103,7 @@ describe('a bundle', () => {
     expect(error.message).toMatch(/^b\.pem, block at line \d+: /);
   });
 
-  it('may hold 5,000 certificates', () => {
+  it('a bundle may hold 5,000 certificates', () => {
     // one certificate with 5,000 serial numbers: reading does not ask for the signature
     const { der } = authority('mesh', { serial: 0x0123456789abcdefn }).certificate;
     const at = Buffer.from(der).indexOf(Buffer.from('0123456789abcdef', 'hex'));

@@ -38,7 +38,7 @@ const codeOf = (der: Uint8Array): string => {
 };
 
 describe('a certificate', () => {
-  it('is a value with everything a rotation asks about', () => {
+  it('a certificate is a value with everything a rotation asks about', () => {
     expect(ca.certificate).toMatchObject({
       subject: 'CN=mesh 1 ab12cd34',
       issuer: 'CN=mesh 1 ab12cd34',
@@ -85,7 +85,7 @@ describe('a certificate', () => {
     expect(names(authority('x', { key: p256(), digest: 'sha1' }).certificate)).toBe('ECDSA-P256 ECDSA-SHA1');
   });
 
-  it('lives as long as it says: 4,000 years, before 1970, to the end of time', () => {
+  it('a certificate lives as long as it says: 4,000 years, before 1970, to the end of time', () => {
     const ages: readonly (readonly [number, number])[] = [
       [NOW, Date.UTC(6026, 0, 1)],
       [Date.UTC(1950, 0, 1), Date.UTC(2049, 11, 31, 23, 59, 59)],
@@ -97,7 +97,7 @@ describe('a certificate', () => {
     }
   });
 
-  it('has a serial number of any sign and size', () => {
+  it('a certificate has a serial number of any sign and size', () => {
     const serial = (value: bigint): string => authority('x', { serial: value }).certificate.serial;
     expect(serial(0n)).toBe('0');
     expect(serial(0x80n)).toBe('80');
@@ -106,7 +106,7 @@ describe('a certificate', () => {
     expect(serial(2n ** 200n + 5n)).toBe((2n ** 200n + 5n).toString(16));
   });
 
-  it('may be of version 1, without extensions', () => {
+  it('a certificate may be of version 1, without extensions', () => {
     expect(issue({ subject: 'old', version: 1 }).certificate).toMatchObject({
       version: 1,
       isCa: false,
@@ -118,7 +118,7 @@ describe('a certificate', () => {
     });
   });
 
-  it('lists unknown critical extensions', () => {
+  it('a certificate lists unknown critical extensions', () => {
     const extra = [
       { oid: '1.2.3.4', critical: true, value: Buffer.from([5, 0]) },
       { oid: '2.25.329800735698586629295641978511506172918', value: Buffer.from([5, 0]) },
@@ -126,7 +126,7 @@ describe('a certificate', () => {
     expect(leafOf(ca, 'x', { extra }).certificate.unknownCritical).toEqual(['1.2.3.4']);
   });
 
-  it('compares names as a verifier does and prints them escaped, last part first', () => {
+  it('a certificate compares names as a verifier does and prints them escaped, last part first', () => {
     const name = seq(
       set(seq(oid('2.5.4.6'), tlv(0x13, Buffer.from('DE')))),
       set(seq(oid('2.5.4.10'), utf8('Müller, Söhne & Co')), seq(oid('2.5.4.11'), utf8(' #x '))),
@@ -144,7 +144,7 @@ describe('a certificate', () => {
 });
 
 describe('a list of certificates', () => {
-  it('keeps its order and refuses other labels by name', () => {
+  it('a list of certificates keeps its order and refuses other labels by name', () => {
     const { certificates, junk } = parseCertificates(`# chain\n${leaf.certificate.pem}${ca.certificate.pem}`);
     expect(certificates.map(({ fingerprint }) => fingerprint)).toEqual([
       leaf.certificate.fingerprint,
@@ -167,14 +167,14 @@ describe('a list of certificates', () => {
 describe('bytes that are not a certificate', () => {
   const good = Buffer.from(leaf.certificate.der);
 
-  it('are refused when cut short anywhere, or followed by anything', () => {
+  it('bytes that are not a certificate are refused when cut short anywhere, or followed by anything', () => {
     for (let length = 0; length < good.length; length++) {
       expect(codeOf(good.subarray(0, length))).toBe('CERTIFICATE_MALFORMED');
     }
     expect(codeOf(Buffer.concat([good, Buffer.from([0])]))).toBe('CERTIFICATE_MALFORMED');
   });
 
-  it('give a coded error or a certificate that OpenSSL reads too, whichever bytes were changed', () => {
+  it('bytes that are not a certificate give a coded error or a certificate that OpenSSL reads too, whichever bytes were changed', () => {
     const samples = [leaf, ca, authority('r', { key: rsa() })].map(({ certificate }) =>
       Buffer.from(certificate.der),
     );
@@ -205,7 +205,7 @@ describe('bytes that are not a certificate', () => {
     );
   });
 
-  it('may be anything at all', () => {
+  it('bytes that are not a certificate may be anything at all', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => codeOf(bytes) === 'CERTIFICATE_MALFORMED'),
     );
@@ -215,7 +215,7 @@ describe('bytes that are not a certificate', () => {
     expect(codeOf(huge)).toBe('CERTIFICATE_MALFORMED');
   });
 
-  it('are refused when extensions stand in a certificate of version 2', () => {
+  it('bytes that are not a certificate are refused when extensions stand in a certificate of version 2', () => {
     const bytes = Buffer.from(ca.certificate.der);
     const version = bytes.indexOf(Buffer.from('a003020102', 'hex'));
     expect(version).toBeGreaterThan(0);
@@ -225,7 +225,7 @@ describe('bytes that are not a certificate', () => {
     expect(() => parseCertificate(bytes)).toThrow(/unknown version/);
   });
 
-  it('are refused when an extension comes twice, is empty, or lies about a name', () => {
+  it('bytes that are not a certificate are refused when an extension comes twice, is empty, or lies about a name', () => {
     const twice = { oid: '1.2.3.4', value: Buffer.from([5, 0]) };
     expect(() => leafOf(ca, 'x', { extra: [twice, twice] })).toThrow(/given twice/);
     expect(() => leafOf(ca, 'x', { usages: [] })).toThrow(/empty keyUsage/);

@@ -37,18 +37,18 @@ describe('a rotation with cross-signing', () => {
   const leaf2 = leafOf(two, 'a');
   const leaf3 = leafOf(three, 'a');
 
-  it('accepts a leaf against the CA that issued it and no other', () => {
+  it('a rotation with cross-signing accepts a leaf against the CA that issued it and no other', () => {
     expect(verdict([leaf1], [one])).toBe('ok');
     expect(verdict([leaf1], [two, one])).toBe('ok');
     expect(verdict([leaf2], [one])).toBe('UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0');
   });
 
-  it('accepts a new leaf with its cross-certificate against the old CA, the new, and both', () => {
+  it('a rotation with cross-signing accepts a new leaf with its cross-certificate against the old CA, the new, and both', () => {
     for (const anchors of [[one], [two], [one, two], [two, one]])
       expect(verdict([leaf2, x21], anchors)).toBe('ok');
   });
 
-  it('accepts a path of two cross-certificates in any order', () => {
+  it('a rotation with cross-signing accepts a path of two cross-certificates in any order', () => {
     for (const anchors of [[one], [two], [three]]) {
       expect(verdict([leaf3, x32, x21], anchors)).toBe('ok');
       expect(verdict([leaf3, x21, x32], anchors)).toBe('ok');
@@ -56,13 +56,13 @@ describe('a rotation with cross-signing', () => {
     expect(verdict([leaf3, x21], [one])).toBe('UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0');
   });
 
-  it('passes over an expired anchor for the new one', () => {
+  it('a rotation with cross-signing passes over an expired anchor for the new one', () => {
     const old = authority('mesh 1', { key: one.key, notAfter: NOW - 1000 });
     expect(verdict([leaf2, x21], [old, two])).toBe('ok');
     expect(verdict([leaf2, x21], [old])).toBe('CERT_HAS_EXPIRED at 2');
   });
 
-  it('says which path it took', () => {
+  it('a rotation with cross-signing says which path it took', () => {
     const result = verifyChain({ chain: of(leaf2, x21), anchors: of(one), at, purpose: 'server' });
     expect(result).toMatchObject({ ok: true, path: of(leaf2, x21, one) });
   });
@@ -71,20 +71,20 @@ describe('a rotation with cross-signing', () => {
 describe('time', () => {
   const ca = authority('ca', { notBefore: NOW, notAfter: NOW + DAY });
   const leaf = leafOf(ca, 'a', { notBefore: NOW, notAfter: NOW + DAY });
-  it('runs from notBefore, inclusive, to notAfter, exclusive', () => {
+  it('time runs from notBefore, inclusive, to notAfter, exclusive', () => {
     expect(verdict([leaf], [ca], 'server', instant(NOW - 1))).toBe('CERT_NOT_YET_VALID at 1');
     expect(verdict([leaf], [ca], 'server', instant(NOW))).toBe('ok');
     expect(verdict([leaf], [ca], 'server', instant(NOW + DAY - 1))).toBe('ok');
     expect(verdict([leaf], [ca], 'server', instant(NOW + DAY))).toBe('CERT_HAS_EXPIRED at 1');
   });
-  it('is asked of the leaf too', () => {
+  it('time is asked of the leaf too', () => {
     expect(verdict([leafOf(ca, 'a', { notAfter: NOW })], [ca])).toBe('CERT_HAS_EXPIRED at 0');
   });
 });
 
 describe('what an issuer may do', () => {
   const root = authority('root');
-  it('must be a CA with keyCertSign', () => {
+  it('an issuer must be a CA with keyCertSign', () => {
     expect(verdict([leafOf(authority('x', { ca: false }), 'a')], [authority('x', { ca: false })])).not.toBe(
       'ok',
     );
@@ -95,7 +95,7 @@ describe('what an issuer may do', () => {
     const viaLeaf = leafOf(root, 'b');
     expect(verdict([leafOf(viaLeaf, 'a'), viaLeaf], [root])).toBe('INVALID_CA at 1');
   });
-  it('may lack basicConstraints only as a trust anchor of the old kind', () => {
+  it('an issuer may lack basicConstraints only as a trust anchor of the old kind', () => {
     const v1 = issue({ subject: 'v1', version: 1 });
     expect(verdict([leafOf(v1, 'a')], [v1])).toBe('ok');
     const keyUsageOnly = issue({ subject: 'ku', usages: ['keyCertSign'] });
@@ -105,7 +105,7 @@ describe('what an issuer may do', () => {
     const bare = issue({ subject: 'bare' });
     expect(verdict([leafOf(bare, 'a')], [bare])).toBe('INVALID_CA at 1');
   });
-  it('is bound by path lengths, self-issued certificates not counted', () => {
+  it('an issuer is bound by path lengths, self-issued certificates not counted', () => {
     const zero = authority('zero', { pathLength: 0 });
     expect(verdict([leafOf(zero, 'a')], [zero])).toBe('ok');
     const middle = authority('middle', { issuer: zero });
@@ -116,7 +116,7 @@ describe('what an issuer may do', () => {
     const below = authority('below', { issuer: one });
     expect(verdict([leafOf(below, 'a'), below], [one])).toBe('ok');
   });
-  it('makes a leaf with a cross-certificate fail on an old CA with path length 0, which is why ours have none', () => {
+  it('an issuer makes a leaf with a cross-certificate fail on an old CA with path length 0, which is why ours have none', () => {
     const old = authority('mesh 1', { pathLength: 0 });
     const next = authority('mesh 2');
     expect(verdict([leafOf(next, 'a'), crossSign(next, old)], [old])).toBe('PATH_LENGTH_EXCEEDED at 2');
@@ -125,7 +125,7 @@ describe('what an issuer may do', () => {
 
 describe('purposes', () => {
   const ca = authority('ca');
-  it('hold for leaf, intermediate and anchor', () => {
+  it('purposes hold for leaf, intermediate and anchor', () => {
     const client = leafOf(ca, 'a', { eku: ['clientAuth'] });
     expect(verdict([client], [ca], 'server')).toBe('INVALID_PURPOSE at 0');
     expect(verdict([client], [ca], 'client')).toBe('ok');
@@ -135,7 +135,7 @@ describe('purposes', () => {
     expect(verdict([leafOf(clientRoot, 'a')], [clientRoot], 'server')).toBe('INVALID_PURPOSE at 1');
     expect(verdict([leafOf(clientRoot, 'a')], [clientRoot], 'client')).toBe('ok');
   });
-  it('include the key usage and the old Netscape types', () => {
+  it('purposes include the key usage and the old Netscape types', () => {
     const encipher = leafOf(ca, 'a', { usages: ['keyEncipherment'] });
     expect(verdict([encipher], [ca], 'server')).toBe('ok');
     expect(verdict([encipher], [ca], 'client')).toBe('INVALID_PURPOSE at 0');
@@ -146,7 +146,7 @@ describe('purposes', () => {
 });
 
 describe('which issuer is meant', () => {
-  it('is decided by name and AKI; without an AKI the first of that name is taken, right or wrong', () => {
+  it('the issuer that is meant is decided by name and AKI; without an AKI the first of that name is taken, right or wrong', () => {
     const r1 = authority('same');
     const r2 = authority('same');
     expect(verdict([leafOf(r2, 'a')], [r1, r2])).toBe('ok');
@@ -156,7 +156,7 @@ describe('which issuer is meant', () => {
     expect(verdict([leaf], [plain2, plain1])).toBe('ok');
     expect(verdict([leaf], [plain1, plain2])).toBe('CERT_SIGNATURE_FAILURE at 0');
   });
-  it('prefers the first that is valid now, and of ended ones the last to end', () => {
+  it('the search for an issuer prefers the first that is valid now, and of ended ones the last to end', () => {
     const key = p256();
     const ended = authority('ca', { key, notAfter: NOW - DAY });
     const later = authority('ca', { key, notAfter: NOW - 1000 });
@@ -167,26 +167,26 @@ describe('which issuer is meant', () => {
     const result = verifyChain({ chain: of(leaf), anchors: of(ended, later, valid), at, purpose: 'server' });
     expect(result).toMatchObject({ ok: true, path: of(leaf, valid) });
   });
-  it('passes over a namesake whose key cannot have made the signature', () => {
+  it('the search for an issuer passes over a namesake whose key cannot have made the signature', () => {
     const plain = { ski: 'none', aki: 'none' } as const;
     const elliptic = authority('same', plain);
     const modular = authority('same', { ...plain, key: rsa() });
     expect(verdict([leafOf(modular, 'a', { aki: 'none' })], [elliptic, modular])).toBe('ok');
     expect(verdict([leafOf(elliptic, 'a', { aki: 'none' })], [modular, elliptic])).toBe('ok');
   });
-  it('takes string type, case and spacing of names for the same', () => {
+  it('the search for an issuer takes string type, case and spacing of names for the same', () => {
     const ca = authority('', { subject: printableName('Mesh  One') });
     expect(verdict([leafOf(ca, 'a', { issuerName: ' mesh ONE ' })], [ca])).toBe('ok');
     expect(verdict([leafOf(ca, 'a', { issuerName: 'meshone' })], [ca])).not.toBe('ok');
   });
-  it('heeds the serial number in an AKI', () => {
+  it('the search for an issuer heeds the serial number in an AKI', () => {
     const ca = authority('ca');
     expect(verdict([leafOf(ca, 'a', { aki: 'with-serial' })], [ca])).toBe('ok');
     expect(verdict([leafOf(ca, 'a', { aki: 'wrong-serial' })], [ca])).toBe(
       'UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0',
     );
   });
-  it('refuses a forgery and a look-alike of the anchor', () => {
+  it('the search for an issuer refuses a forgery and a look-alike of the anchor', () => {
     const ca = authority('ca');
     expect(verdict([leafOf(ca, 'a', { forged: true })], [ca])).toBe('CERT_SIGNATURE_FAILURE at 0');
     const mimic = authority('ca', { ski: ca.ski });
@@ -199,12 +199,12 @@ describe('anchors that are not roots', () => {
   const root = authority('root');
   const middle = authority('middle', { issuer: root });
   const leaf = leafOf(middle, 'a');
-  it('are not enough by themselves, as in Node without allowPartialTrustChain', () => {
+  it('anchors that are not roots are not enough by themselves, as in Node without allowPartialTrustChain', () => {
     expect(verdict([leaf, middle], [middle])).toBe('UNABLE_TO_GET_ISSUER_CERT at 1');
     expect(verdict([leaf], [leaf])).toBe('UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0');
     expect(verdict([leaf], [middle, root])).toBe('ok');
   });
-  it('may be a self-signed leaf, shown by its owner', () => {
+  it('anchors that are not roots may be a self-signed leaf, shown by its owner', () => {
     const own = issue({ subject: 'own', ca: false, usages: ['digitalSignature'] });
     expect(verdict([own], [own])).toBe('ok');
     expect(verdict([own], [root])).toBe('DEPTH_ZERO_SELF_SIGNED_CERT at 0');
@@ -214,13 +214,13 @@ describe('anchors that are not roots', () => {
 
 describe('extensions and algorithms', () => {
   const ca = authority('ca');
-  it('refuses an unknown critical extension and lets an unknown other one pass', () => {
+  it('the chain check refuses an unknown critical extension and lets an unknown other one pass', () => {
     const extra = { oid: '1.2.3.4', value: Buffer.from([5, 0]) };
     expect(verdict([leafOf(ca, 'a', { extra: [extra] })], [ca])).toBe('ok');
     const critical = leafOf(ca, 'a', { extra: [{ ...extra, critical: true }] });
     expect(verdict([critical], [ca])).toBe('UNHANDLED_CRITICAL_EXTENSION at 0');
   });
-  it('refuses a proxy certificate', () => {
+  it('the chain check refuses a proxy certificate', () => {
     const proxy = {
       oid: '1.3.6.1.5.5.7.1.14',
       critical: true,
@@ -230,18 +230,18 @@ describe('extensions and algorithms', () => {
       'PROXY_CERTIFICATES_NOT_ALLOWED at 0',
     );
   });
-  it('refuses SHA-1 everywhere but on the anchor, and RSA keys under 1024 bits', () => {
+  it('the chain check refuses SHA-1 everywhere but on the anchor, and RSA keys under 1024 bits', () => {
     const old = authority('old', { digest: 'sha1' });
     expect(verdict([leafOf(old, 'a')], [old])).toBe('ok');
     expect(verdict([leafOf(ca, 'a', { digest: 'sha1' })], [ca])).toBe('CA_MD_TOO_WEAK at 0');
     expect(verdict([leafOf(ca, 'a', { key: rsa(768) })], [ca])).toBe('EE_KEY_TOO_SMALL at 0');
     expect(verdict([leafOf(ca, 'a', { key: rsa(1024) })], [ca])).toBe('ok');
   });
-  it('takes an RSA root with a P-256 leaf', () => {
+  it('the chain check takes an RSA root with a P-256 leaf', () => {
     const root = authority('rsa', { key: rsa() });
     expect(verdict([leafOf(root, 'a', { key: p256() })], [root])).toBe('ok');
   });
-  it('applies name constraints of every issuer, the anchor included', () => {
+  it('the chain check applies name constraints of every issuer, the anchor included', () => {
     const bound = authority('bound', {
       constraints: {
         permitted: [general.dns('mesh.test')],
@@ -257,7 +257,7 @@ describe('extensions and algorithms', () => {
     expect(verdict([leafOf(byName, 'x')], [byName])).toBe('ok');
     expect(verdict([leafOf(byName, 'y')], [byName])).toBe('PERMITTED_VIOLATION at 0');
   });
-  it('has no verdict but no on nothing', () => {
+  it('the chain check has no verdict but no on nothing', () => {
     expect(verdict([], [ca])).toBe('CHAIN_EMPTY at 0');
     expect(verdict([leafOf(ca, 'a')], [])).toBe('UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0');
   });

@@ -8,7 +8,7 @@ const reader = (hex: string): DerReader => new DerReader(Buffer.from(hex, 'hex')
 const refused = expect.objectContaining({ code: 'CERTIFICATE_MALFORMED' });
 
 describe('the DER reader', () => {
-  it('takes lengths in their shortest form only', () => {
+  it('the DER reader takes lengths in their shortest form only', () => {
     expect(reader('0400').element().done).toBe(true);
     expect(new DerReader(tlv(4, Buffer.alloc(200))).element().rest()).toHaveLength(200);
     expect(new DerReader(tlv(4, Buffer.alloc(70_000))).element().rest()).toHaveLength(70_000);
@@ -27,7 +27,7 @@ describe('the DER reader', () => {
     }
   });
 
-  it('reads object identifiers of any size within reason, in their shortest form', () => {
+  it('the DER reader reads object identifiers of any size within reason, in their shortest form', () => {
     for (const text of [
       '0.0',
       '1.39',
@@ -50,7 +50,7 @@ describe('the DER reader', () => {
     }
   });
 
-  it('reads integers of both signs', () => {
+  it('the DER reader reads integers of both signs', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 170n), max: 2n ** 170n }), (value) => {
         expect(readIntegerHex(new DerReader(int(value)))).toBe(value.toString(16));
@@ -61,7 +61,7 @@ describe('the DER reader', () => {
     }
   });
 
-  it('reads booleans and bit strings of the forms that DER has', () => {
+  it('the DER reader reads booleans and bit strings of the forms that DER has', () => {
     expect(readBoolean(reader('0101ff'))).toBe(true);
     expect(readBoolean(reader('010100'))).toBe(false);
     for (const hex of ['010101', '0100', '0102ffff'])
@@ -71,7 +71,7 @@ describe('the DER reader', () => {
       expect(() => readBitString(reader(hex)), hex).toThrowError(refused);
   });
 
-  it('reads times that exist, in the two forms of RFC 5280', () => {
+  it('the DER reader reads times that exist, in the two forms of RFC 5280', () => {
     const at = (tag: number, text: string): number => readTime(new DerReader(tlv(tag, Buffer.from(text))));
     expect(at(0x17, '491231235959Z')).toBe(Date.UTC(2049, 11, 31, 23, 59, 59));
     expect(at(0x17, '500101000000Z')).toBe(Date.UTC(1950, 0, 1));

@@ -2,6 +2,7 @@ export { type Bundle, bundleOf, parseBundle } from './bundle.ts';
 export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export { nameOf, type Verdict, verifyChain } from './chain.ts';
+export type { Clock, Timer } from './clock.ts';
 export { DerReader, readOid, readSmallInteger, TAG as DER_TAG } from './der.ts';
 export {
   codeCheck,
@@ -36,3 +37,4 @@ export {
 export { OFTEN_MISSING, type TlsVersion } from './tls-tables.ts';
 export { isUnknownAuthority } from './unknown-authority.ts';
 export { Unprintable } from './unprintable.ts';
+export { VirtualClock } from './virtual-clock.ts';

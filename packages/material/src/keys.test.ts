@@ -21,12 +21,12 @@ const errorOf = (pem: string): HandoverError => {
 };
 
 describe('a private key', () => {
-  it('is not refused for what OpenSSL remembers of a TLS context that could not be made', () => {
+  it('a private key is not refused for what OpenSSL remembers of a TLS context that could not be made', () => {
     expect(() => createSecureContext({ ecdhCurve: 'nope' })).toThrow();
     expect(PrivateKey.parse(pkcs8).algorithm).toBe('ECDSA-P256');
   });
 
-  it('is read from PKCS#8, SEC 1 and PKCS#1, and names its algorithm', () => {
+  it('a private key is read from PKCS#8, SEC 1 and PKCS#1, and names its algorithm', () => {
     expect(PrivateKey.parse(pkcs8).algorithm).toBe('ECDSA-P256');
     expect(PrivateKey.parse(sec1).algorithm).toBe('ECDSA-P256');
     const curve = encodePem('EC PARAMETERS', Buffer.from('06082a8648ce3d030107', 'hex'));
@@ -37,11 +37,11 @@ describe('a private key', () => {
     expect(PrivateKey.of(generateKeyPairSync('ed25519').privateKey).algorithm).toBe('Ed25519');
   });
 
-  it('is written as PKCS#8', () => {
+  it('a private key is written as PKCS#8', () => {
     expect(PrivateKey.parse(sec1).exportPem()).toBe(pkcs8);
   });
 
-  it('knows its own certificate, by the name a certificate gives the key as well', () => {
+  it('a private key knows its own certificate, by the name a certificate gives the key as well', () => {
     const leaf = leafOf(ca, 'a', { key: pair }).certificate;
     expect(PrivateKey.parse(pkcs8).matches(leaf)).toBe(true);
     expect(PrivateKey.parse(pkcs8).algorithm).toBe(leaf.keyAlgorithm);
@@ -51,7 +51,7 @@ describe('a private key', () => {
     expect(PrivateKey.parse(pkcs8).matches(leaf), 'the mismatch before leaves no trace').toBe(true);
   });
 
-  it('does not print, however one asks', () => {
+  it('a private key does not print, however one asks', () => {
     const key = PrivateKey.parse(pkcs8);
     for (const text of [
       String(key),
@@ -67,7 +67,7 @@ describe('a private key', () => {
     expect(inspect(key)).toBe('[private key]');
   });
 
-  it('is refused with a code when it is something else, and never quoted', () => {
+  it('a private key is refused with a code when it is something else, and never quoted', () => {
     const secret = pkcs8.split('\n')[1] ?? '';
     const damaged = encodePem('PRIVATE KEY', Buffer.from(secret, 'base64'));
     const encrypted = pair.privateKey

@@ -16,7 +16,7 @@ const codeOf = (action: () => unknown): string => {
 };
 
 describe('PEM', () => {
-  it('comes back as it was written', () => {
+  it('PEM comes back as it was written', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ minLength: 1, maxLength: 300 }), { maxLength: 5 }), (ders) => {
         const text = ders.map((bytes) => encodePem('CERTIFICATE', bytes)).join('');
@@ -28,7 +28,7 @@ describe('PEM', () => {
     );
   });
 
-  it('is read with a byte order mark, CRLF, trailing blanks and without a last newline', () => {
+  it('PEM is read with a byte order mark, CRLF, trailing blanks and without a last newline', () => {
     for (const text of [
       `\uFEFF${block}`,
       block.replaceAll('\n', '\r\n'),
@@ -40,7 +40,7 @@ describe('PEM', () => {
     }
   });
 
-  it('reports what stands between the blocks, once for each run of lines', () => {
+  it('PEM reports what stands between the blocks, once for each run of lines', () => {
     const { blocks, junk } = parsePem(`# roots\n# of ours\n\n${block}subject=/CN=x\n${block}`);
     expect(blocks.map(({ line }) => line)).toEqual([4, 10]);
     expect(junk).toEqual([
@@ -49,12 +49,12 @@ describe('PEM', () => {
     ]);
   });
 
-  it('never repeats what may be key bytes, nor control characters', () => {
+  it('PEM never repeats what may be key bytes, nor control characters', () => {
     const { junk } = parsePem(`${der.toString('base64')}\n\n\u001b[31mred\n\n${'long '.repeat(50)}`);
     expect(junk.map(({ text }) => text)).toEqual(['[base64 text]', '?[31mred', `${'long '.repeat(12)}…`]);
   });
 
-  it('refuses everything that is not exactly a pair of boundaries around base64', () => {
+  it('PEM refuses everything that is not exactly a pair of boundaries around base64', () => {
     const body = block.split('\n').slice(1, -2).join('\n');
     const cases: readonly (readonly [string, string])[] = [
       [`-----BEGIN CERTIFICATE-----\n${body}\n`, 'PEM_TRUNCATED'],
@@ -78,30 +78,30 @@ describe('PEM', () => {
     for (const [text, code] of cases) expect([text, codeOf(() => parsePem(text))]).toEqual([text, code]);
   });
 
-  it('calls binary data by its name', () => {
+  it('PEM calls binary data by its name', () => {
     expect(codeOf(() => parsePem(Buffer.from([0x30, 0x82, 0x00, 0x01])))).toBe('PEM_BINARY');
     expect(codeOf(() => parsePem(Buffer.from(`\uFEFF${block}`, 'utf16le')))).toBe('PEM_BINARY');
     expect(codeOf(() => parsePem(`\0${block}`))).toBe('PEM_BINARY');
     expect(codeOf(() => parsePem(Buffer.from([0xfe, 0xed, 0xfe, 0xed])))).toBe('PEM_BINARY');
   });
 
-  it('reads blocks beside a comment that is not UTF-8', () => {
+  it('PEM reads blocks beside a comment that is not UTF-8', () => {
     expect(parsePem(Buffer.from(`# Autorité\n${block}`, 'latin1')).blocks).toHaveLength(1);
   });
 
-  it('bounds its input, and reads 10 MB of anything below the bound', () => {
+  it('PEM bounds its input, and reads megabytes of anything below the bound in linear time', () => {
     expect(codeOf(() => parsePem('x'.repeat(MAX_PEM_BYTES + 1)))).toBe('PEM_TOO_LARGE');
-    expect(parsePem('x'.repeat(10_000_000)).junk).toHaveLength(1);
-    expect(parsePem('x\n'.repeat(5_000_000)).junk).toHaveLength(1);
-    expect(parsePem('x\n\n'.repeat(3_000_000)).junk).toHaveLength(1_000);
-    expect(parsePem(`${'A'.repeat(10_000_000)}\n${block}`).blocks).toHaveLength(1);
-    expect(codeOf(() => parsePem(`-----BEGIN CERTIFICATE-----\n${'A\n'.repeat(5_000_000)}`))).toBe(
+    expect(parsePem('x'.repeat(2_000_000)).junk).toHaveLength(1);
+    expect(parsePem('x\n'.repeat(1_000_000)).junk).toHaveLength(1);
+    expect(parsePem('x\n\n'.repeat(600_000)).junk).toHaveLength(1_000);
+    expect(parsePem(`${'A'.repeat(2_000_000)}\n${block}`).blocks).toHaveLength(1);
+    expect(codeOf(() => parsePem(`-----BEGIN CERTIFICATE-----\n${'A\n'.repeat(1_000_000)}`))).toBe(
       'PEM_TRUNCATED',
     );
-    expect(codeOf(() => parsePem('-----BEGIN CERTIFICATE-----\n'.repeat(300_000)))).toBe('PEM_BAD_BOUNDARY');
+    expect(codeOf(() => parsePem('-----BEGIN CERTIFICATE-----\n'.repeat(100_000)))).toBe('PEM_BAD_BOUNDARY');
   });
 
-  it('gives a coded error or an answer to whatever it is fed', () => {
+  it('PEM gives a coded error or an answer to whatever it is fed', () => {
     const pieces = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.constantFrom(

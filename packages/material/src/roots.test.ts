@@ -6,7 +6,7 @@ import { parseBundle, parseCertificates } from './index.ts';
 describe('the public roots that Node ships', () => {
   const { certificates } = parseCertificates(rootCertificates.join('\n'));
 
-  it('are all read, and read as OpenSSL reads them', () => {
+  it('the public roots that Node ships are all read, and read as OpenSSL reads them', () => {
     expect(certificates).toHaveLength(rootCertificates.length);
     for (const [i, pem] of rootCertificates.entries()) {
       const theirs = new X509Certificate(pem);
@@ -24,7 +24,7 @@ describe('the public roots that Node ships', () => {
     }
   });
 
-  it('make a bundle whose text is stable', () => {
+  it('the public roots that Node ships make a bundle whose text is stable', () => {
     const bundle = parseBundle(rootCertificates.join('\n'));
     expect(parseBundle(bundle.pem).pem).toBe(bundle.pem);
     expect(parseBundle(bundle.pem).hash).toBe(bundle.hash);

@@ -11,7 +11,7 @@ const filesOf = (type: string, custom?: Parameters<typeof resolveTlsProfile>[0])
   tlsProfileFiles(resolveTlsProfile({ type, ...custom }, support));
 
 describe('Files for other programs', () => {
-  it('say Intermediate as each of them wants it', () => {
+  it('Files for other programs say Intermediate as each of them wants it', () => {
     const files = filesOf('Intermediate');
     const below =
       'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:' +
@@ -33,7 +33,7 @@ describe('Files for other programs', () => {
     expect(JSON.parse(files['node.json'])).toMatchObject({ minVersion: 'TLSv1.2', honorCipherOrder: true });
   });
 
-  it('leave no version below 1.3 in Modern', () => {
+  it('Files for other programs leave no version below 1.3 in Modern', () => {
     const files = filesOf('Modern');
     expect(files['nginx.conf']).toContain('ssl_protocols TLSv1.3;');
     expect(files['nginx.conf']).not.toContain('ssl_ciphers');
@@ -42,7 +42,7 @@ describe('Files for other programs', () => {
     expect(files['envoy.yaml']).not.toContain('cipher_suites');
   });
 
-  it('end at TLS 1.2 when no suite of 1.3 is listed', () => {
+  it('Files for other programs end at TLS 1.2 when no suite of 1.3 is listed', () => {
     const files = filesOf('Custom', { custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256'] } });
     expect(files['nginx.conf']).toContain('ssl_protocols TLSv1.2;');
     expect(files['openssl.cnf']).toContain('MaxProtocol = TLSv1.2');
@@ -50,25 +50,31 @@ describe('Files for other programs', () => {
     expect(JSON.parse(files['node.json'])).toMatchObject({ maxVersion: 'TLSv1.2' });
   });
 
-  it('leave out what an older OpenSSL would refuse the whole list for', () => {
+  it('Files for other programs leave out what an older OpenSSL would refuse the whole list for', () => {
     const newest = { ...support, groups: [...support.groups, 'X25519MLKEM768'] };
     const files = tlsProfileFiles(resolveTlsProfile({ type: 'Modern' }, newest));
     for (const name of ['nginx.conf', 'openssl.cnf', 'node.json', 'envoy.yaml'] as const)
       expect(files[name]).not.toContain('MLKEM');
   });
 
-  it.each(['ALL', 'HIGH', '-AES128-SHA'])('never hand OpenSSL the keyword %s', (word) => {
-    const files = filesOf('Custom', { custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256', word] } });
-    for (const name of ['nginx.conf', 'openssl.cnf', 'node.json', 'envoy.yaml'] as const)
-      expect(files[name]).not.toContain(word);
-  });
+  it.each(['ALL', 'HIGH', '-AES128-SHA'])(
+    'Files for other programs never hand OpenSSL the keyword %s',
+    (word) => {
+      const files = filesOf('Custom', { custom: { ciphers: ['ECDHE-RSA-AES128-GCM-SHA256', word] } });
+      for (const name of ['nginx.conf', 'openssl.cnf', 'node.json', 'envoy.yaml'] as const)
+        expect(files[name]).not.toContain(word);
+    },
+  );
 
-  it('never make Envoy fall back to its own list', () => {
+  it('Files for other programs never make Envoy fall back to its own list', () => {
     const files = filesOf('Custom', { custom: { ciphers: ['DHE-RSA-AES128-GCM-SHA256'] } });
     expect(files['envoy.yaml']).toContain('tls_minimum_protocol_version: TLSv1_3');
   });
 
-  it.each(['Old', 'Intermediate', 'Modern'])('are options that this Node takes: %s', (type) => {
-    expect(() => createSecureContext(JSON.parse(filesOf(type)['node.json']))).not.toThrow();
-  });
+  it.each(['Old', 'Intermediate', 'Modern'])(
+    'Files for other programs are options that this Node takes: %s',
+    (type) => {
+      expect(() => createSecureContext(JSON.parse(filesOf(type)['node.json']))).not.toThrow();
+    },
+  );
 });

@@ -70,7 +70,7 @@ describe('the profiles', () => {
     }
   });
 
-  it('have the ciphers of Mozilla 5.8, in order', () => {
+  it('the profiles have the ciphers of Mozilla 5.8, in order', () => {
     const file = (type: string): { ciphers: string[]; minTLSVersion: string; groups: string[] } =>
       JSON.parse(resolve(type).json);
     expect(file('Modern')).toEqual({
@@ -120,7 +120,7 @@ describe('the profiles', () => {
     );
   });
 
-  it('take no OpenSSL keyword or expression for a cipher', () => {
+  it('the profiles take no OpenSSL keyword or expression for a cipher', () => {
     for (const trick of ['ALL', 'HIGH', '@SECLEVEL=0', 'AES128-SHA:NULL', '!aNULL', '', 'x'.repeat(100)]) {
       expect(codeOf(() => resolve('Custom', { ciphers: [trick] }))).toMatch(
         /TLS_PROFILE_(INVALID|NO_CIPHER)/,
@@ -131,7 +131,7 @@ describe('the profiles', () => {
     );
   });
 
-  it('raise the minimum when only TLS 1.3 ciphers are listed, and say so', () => {
+  it('the profiles raise the minimum when only TLS 1.3 ciphers are listed, and say so', () => {
     const raised = resolve('Custom', { ciphers: ['TLS_AES_128_GCM_SHA256'], groups: ['secp256r1'] });
     expect(raised.profile.minTLSVersion).toBe('VersionTLS13');
     expect(JSON.parse(raised.json).minTLSVersion).toBe('VersionTLS13');
@@ -141,7 +141,7 @@ describe('the profiles', () => {
 });
 
 describe('the profile file', () => {
-  it('has one hash for one content, whatever the local OpenSSL has', () => {
+  it('the profile file has one hash for one content, whatever the local OpenSSL has', () => {
     const small = { ciphers: ['tls_aes_128_gcm_sha256', 'ecdhe-rsa-aes128-gcm-sha256'], groups: ['P-256'] };
     for (const type of ['Old', 'Intermediate']) {
       const here = resolveTlsProfile({ type }, support);
@@ -151,7 +151,7 @@ describe('the profile file', () => {
     expect(resolve('Old').hash).not.toBe(resolve('Modern').hash);
   });
 
-  it('is read back as what was written, type included', () => {
+  it('the profile file is read back as what was written, type included', () => {
     for (const type of ['Old', 'Intermediate', 'Modern']) {
       expect(parseTlsProfileJson(resolve(type).json, support)).toEqual(resolve(type));
     }
@@ -163,7 +163,7 @@ describe('the profile file', () => {
     expect(parseTlsProfileJson(custom.json, support)).toEqual(custom);
   });
 
-  it('may come without groups and with an empty minimum, as upstream writes it', () => {
+  it('the profile file may come without groups and with an empty minimum, as upstream writes it', () => {
     const { profile } = parseTlsProfileJson(
       '{"ciphers":["ECDHE-RSA-AES128-GCM-SHA256"],"minTLSVersion":""}',
       support,
@@ -175,7 +175,7 @@ describe('the profile file', () => {
     });
   });
 
-  it('gets a coded error for anything else', () => {
+  it('the profile file gets a coded error for anything else', () => {
     for (const text of [
       '',
       'null',
@@ -206,13 +206,13 @@ describe('in Node', () => {
     }
   });
 
-  it('Intermediate speaks TLS 1.2 and 1.3 and nothing older', async () => {
+  it('in Node, Intermediate speaks TLS 1.2 and 1.3 and nothing older', async () => {
     expect(await negotiate(resolve('Intermediate'), 'TLSv1.1')).toBe('refused');
     expect(await negotiate(resolve('Intermediate'), 'TLSv1.2')).toBe('TLSv1.2');
     expect(await negotiate(resolve('Intermediate'), 'TLSv1.3')).toBe('TLSv1.3');
   });
 
-  it('Modern refuses TLS 1.2, Old still speaks TLS 1.0', async () => {
+  it('in Node, Modern refuses TLS 1.2, Old still speaks TLS 1.0', async () => {
     expect(await negotiate(resolve('Modern'), 'TLSv1.2')).toBe('refused');
     expect(await negotiate(resolve('Modern'), 'TLSv1.3')).toBe('TLSv1.3');
     expect(await negotiate(resolve('Old'), 'TLSv1')).toBe('TLSv1');
@@ -229,7 +229,7 @@ describe('in Node', () => {
     expect(await negotiate(only12, 'TLSv1.3')).toBe('refused');
   });
 
-  it('takes groups by any of their names', async () => {
+  it('in Node, takes groups by any of their names', async () => {
     for (const name of ['secp256r1', 'P-256', 'prime256v1', 'X25519', 'secp384r1']) {
       const one = resolve('Custom', { ciphers: ['TLS_AES_128_GCM_SHA256'], groups: [name] });
       expect(await negotiate(one, 'TLSv1.3')).toBe('TLSv1.3');
@@ -238,7 +238,7 @@ describe('in Node', () => {
 });
 
 describe('in Go', () => {
-  it('ciphers have the names of crypto/tls, and those it lacks are left out', () => {
+  it('in Go, ciphers have the names of crypto/tls, and those it lacks are left out', () => {
     expect(goCipherNames(resolve('Intermediate').profile)).toEqual([
       'TLS_AES_128_GCM_SHA256',
       'TLS_AES_256_GCM_SHA384',

@@ -9,7 +9,13 @@ export interface KeyPair {
 
 export const p256 = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 export const p384 = (): KeyPair => generateKeyPairSync('ec', { namedCurve: 'P-384' });
-export const rsa = (modulusLength = 2048): KeyPair => generateKeyPairSync('rsa', { modulusLength });
+const made = new Map<number, KeyPair>();
+/** The same one each time: it takes up to a second to make. */
+export const rsa = (modulusLength = 2048): KeyPair => {
+  const key = made.get(modulusLength) ?? generateKeyPairSync('rsa', { modulusLength });
+  made.set(modulusLength, key);
+  return key;
+};
 
 /** 2026-01-01T00:00:00Z: the present of the tests. */
 export const NOW = Date.UTC(2026, 0, 1);

@@ -22,7 +22,7 @@ const storeOn = (kube: Kube, isWhole: boolean) => {
     swift: kube,
     kinds,
     namespace: 'own',
-    cache: new OwnWritesCache(source, source),
+    cache: new OwnWritesCache(source, source, kube.clock),
     now: () => AT,
     signal,
     mayAdopt: () => false,

@@ -1,5 +1,5 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
-import { type Certificate, parseBundle } from '@handover/material';
+import { type Certificate, type Clock, parseBundle } from '@handover/material';
 import { Sessions } from './client-sessions.ts';
 import type { CutReason } from './outcome.ts';
 
@@ -105,6 +105,7 @@ export const contextOf = (pems: Pems, options: ContextOptions = {}): SecureConte
 
 /** Followed files, as an adapter needs them. */
 export interface ClientSource {
+  readonly clock: Clock;
   /** False: servers are not verified at all. */
   readonly verify: boolean;
   /** How long a connection may live on after its server's CA was removed. */

@@ -1,12 +1,17 @@
-import { Listeners } from '@handover/material';
+import { type Clock, Listeners } from '@handover/material';
 import { type ClientSource, type Pems, TlsMaterial } from './client-source.ts';
 
 const nothing = () => undefined;
 
 /** Material that never changes. */
-export function fixedSource(pems: Pems, { verify = true, drainMs = 0 } = {}): ClientSource {
+export function fixedSource(
+  pems: Pems,
+  { clock, drainMs }: { readonly clock: Clock; readonly drainMs: number },
+  verify = true,
+): ClientSource {
   const material = new TlsMaterial(1, pems);
   return {
+    clock,
     verify,
     drainMs,
     drainAll: false,
@@ -37,6 +42,7 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
   trust.onSwap(swapped);
   identity.onSwap(swapped);
   return {
+    clock: trust.clock,
     verify: trust.verify,
     drainMs: trust.drainMs,
     drainAll: trust.drainAll || identity.drainAll,

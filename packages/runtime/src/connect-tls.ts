@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import type { Clock } from '@handover/material';
 import type { ContextOptions, TlsMaterial } from './client-source.ts';
-import { clearTimeout, setTimeout } from './timers.ts';
 
 /** The default of undici's connector. */
 const CONNECT_MS = 10_000;
@@ -13,6 +13,7 @@ export interface Target {
 }
 
 export interface ConnectTlsOptions {
+  readonly clock: Clock;
   readonly contextOptions?: ContextOptions | undefined;
   readonly rejectUnauthorized?: boolean | undefined;
   readonly timeoutMs?: number | undefined;
@@ -43,7 +44,7 @@ export const finished = (socket: TLSSocket): Promise<TLSSocket> =>
 export async function connectTls(
   material: TlsMaterial,
   { host, port, servername }: Target,
-  options: ConnectTlsOptions = {},
+  options: ConnectTlsOptions,
 ): Promise<TLSSocket> {
   const { sessions } = material;
   const name = servername ?? (isIP(host) === 0 ? host : '');
@@ -60,13 +61,13 @@ export async function connectTls(
   });
   sessions.follow(socket, key);
   const timeoutMs = options.timeoutMs ?? CONNECT_MS;
-  const timer = setTimeout(() => {
+  const timer = options.clock.after(timeoutMs, () => {
     const error = new Error(`no connection to ${host}:${port} within ${timeoutMs} ms`);
     socket.destroy(Object.assign(error, { code: 'ETIMEDOUT' }));
-  }, timeoutMs);
+  });
   try {
     return await finished(socket);
   } finally {
-    clearTimeout(timer);
+    timer.cancel();
   }
 }

@@ -89,6 +89,7 @@ function hotConnect(
           servername: options.servername ?? (target.servername || undefined),
         },
         {
+          clock: source.clock,
           contextOptions,
           rejectUnauthorized: source.verify,
           timeoutMs: options.timeout,

@@ -1,31 +1,26 @@
 import { once } from 'node:events';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { TLSSocket } from 'node:tls';
+import { instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { request } from 'undici';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Scope } from '../test/fixture.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { passing, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, ok } from '../test/world.ts';
 import type { CutEvent, Trust } from './index.ts';
 
-/** Stands for the ten minutes that a caller gets who gives no `drainMs`. */
-vi.mock('./options.ts', async (original) => {
-  const real = await original<typeof import('./options.ts')>();
-  return {
-    ...real,
-    resolveFollowOptions: (...args: Parameters<typeof real.resolveFollowOptions>) => ({
-      ...real.resolveFollowOptions(...args),
-      drainMs: 200,
-    }),
-  };
-});
+/** What a caller gets who gives no `drainMs`. */
+const DRAIN_MS = 600_000;
 
 const one = new MockCa('one');
 const two = new MockCa('two');
 const three = new MockCa('three');
+let clock: TestClock;
 let scope: Scope;
 beforeEach(() => {
-  scope = new Scope();
+  clock = new TestClock(instant(Date.now()));
+  scope = new Scope(clock);
 });
 afterEach(() => scope.end());
 
@@ -92,26 +87,29 @@ describe.each(WAYS)('A resumed connection of %s', (_name, open) => {
     reading().catch(() => {
       isCut = true;
     });
-    return { trustOnly, cuts, isCut: () => isCut, chunks: () => chunks };
+    return { trustOnly, cuts, isCut: () => isCut, count: () => chunks };
   };
 
   test('ends at the deadline after the CA of its server was removed', async () => {
-    const { trustOnly, isCut, cuts } = await resumed();
+    const streamed = await resumed();
+    const { trustOnly, isCut, cuts } = streamed;
     await trustOnly(two, three);
+    await passing(clock, DRAIN_MS - 1_000, streamed);
+    expect(isCut()).toBe(false);
+    await clock.advance(1_000);
     await eventually(isCut);
-    await eventually(() => cuts.length > 0);
     expect(cuts).toMatchObject([{ connections: 1, reason: 'ca_removed' }]);
   });
 
   test('goes on when another CA was removed, also with an intermediate', async () => {
     const inter = new MockCa('inter');
     const { cert, key } = inter.leaf();
-    const { trustOnly, isCut, chunks } = await resumed({ cert: cert + one.crossSign(inter), key });
+    const streamed = await resumed({ cert: cert + one.crossSign(inter), key });
+    const { trustOnly, isCut, count } = streamed;
     await trustOnly(one, two);
-    const until = Date.now() + 800;
-    await eventually(() => isCut() || Date.now() > until);
-    const before = chunks();
-    await eventually(() => isCut() || chunks() > before);
+    await passing(clock, 2 * DRAIN_MS, streamed);
+    const before = count();
+    await eventually(() => isCut() || count() > before);
     expect(isCut()).toBe(false);
   });
 });

@@ -2,7 +2,6 @@ import type { TLSSocket } from 'node:tls';
 import { serverShown } from './client-sessions.ts';
 import type { ClientSource } from './client-source.ts';
 import { hasLost, isStillTrusted } from './peer-trust.ts';
-import { setTimeout } from './timers.ts';
 
 /**
  * The live connections of a client. A change of trust ends none of them, but for two: a connection whose server's CA was
@@ -42,23 +41,24 @@ export class Drain {
   }
 
   #doom(sockets: readonly TLSSocket[]): void {
-    const { drainMs, drainAll, cut } = this.#source;
+    const { clock, drainMs, drainAll, cut } = this.#source;
     const doomed = sockets.filter((socket) => this.#isDoomed(socket));
     if (doomed.length === 0) return;
-    setTimeout(() => {
+    const end = (): void => {
       // The CA may have come back.
       const ended = doomed.filter((socket) => !socket.destroyed && this.#isDoomed(socket));
       for (const socket of ended) socket.destroy();
       if (ended.length > 0) cut(ended.length, drainAll ? 'drain_ms' : 'ca_removed');
-    }, drainMs).unref();
+    };
+    clock.after(drainMs, end).unref();
   }
 
   #isDoomed(socket: TLSSocket): boolean {
-    const { drainAll, verify, current } = this.#source;
+    const { clock, drainAll, verify, current } = this.#source;
     const { anchors, loads } = current();
     if ((this.#live.get(socket) ?? loads) >= loads) return false;
     if (drainAll || !verify || anchors === undefined) return drainAll;
     const shown = serverShown(socket);
-    return shown === undefined || !isStillTrusted(shown, anchors, 'server');
+    return shown === undefined || !isStillTrusted(shown, anchors, 'server', clock.now());
   }
 }

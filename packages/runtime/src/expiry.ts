@@ -1,5 +1,4 @@
-import type { Instant } from '@handover/material';
-import { clearTimeout, setTimeout } from './timers.ts';
+import type { Clock, Instant, Timer } from '@handover/material';
 
 /** From when to when a certificate is valid. */
 export interface Validity {
@@ -17,9 +16,11 @@ const LOOK_AGAIN_MS = 3_600_000;
 /** Tells, once for each certificate, that the last tenth of its life has begun, and that it has expired. */
 export class Expiry {
   readonly #reached: (stage: Stage, notAfter: Instant) => void;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #timer: Timer | undefined;
 
-  constructor(reached: (stage: Stage, notAfter: Instant) => void) {
+  constructor(clock: Clock, reached: (stage: Stage, notAfter: Instant) => void) {
+    this.#clock = clock;
     this.#reached = reached;
   }
 
@@ -30,18 +31,19 @@ export class Expiry {
       { stage: 'expired', at: notAfter + 1 },
     ];
     const look = () => {
-      while (steps[0] !== undefined && steps[0].at <= Date.now()) {
+      while (steps[0] !== undefined && steps[0].at <= this.#clock.now()) {
         this.#reached(steps[0].stage, notAfter);
         steps.shift();
       }
       if (steps[0] === undefined) return;
-      this.#timer = setTimeout(look, Math.min(LOOK_AGAIN_MS, steps[0].at - Date.now())).unref();
+      const left = steps[0].at - this.#clock.now();
+      this.#timer = this.#clock.after(Math.min(LOOK_AGAIN_MS, left), look).unref();
     };
     // Not at once: the caller has had no chance to listen yet.
-    this.#timer = setTimeout(look, 0).unref();
+    this.#timer = this.#clock.after(0, look).unref();
   }
 
   close(): void {
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
   }
 }

@@ -1,13 +1,14 @@
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Answer, answering, echoPath } from '../test/answering.ts';
 import { Scope } from '../test/fixture.ts';
 import { wordsOf } from '../test/world.ts';
-import { SOURCE } from './client-source.ts';
-import { hotFetch } from './fetch.ts';
 
+let clock: TestClock;
 let scope: Scope;
 beforeEach(() => {
-  scope = new Scope();
+  clock = new TestClock();
+  scope = new Scope(clock);
 });
 afterEach(() => scope.end());
 
@@ -25,13 +26,13 @@ describe('an answer to fetch', () => {
       write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokEXTRA'),
     );
     expect(await (await trust.fetch(target.url)).text()).toBe('ok');
-  }, 5_000);
+  });
 
   test('that breaks in the same write as its headers fails', async () => {
     const { trust, target } = await answering(scope, write(`${chunked}ZZ\r\n`));
-    const response = await trust.fetch(target.url, { signal: AbortSignal.timeout(4_000) });
+    const response = await trust.fetch(target.url, { signal: clock.timeout(4_000) });
     expect(await wordsOf(response.text())).toContain('HPE_INVALID_CHUNK_SIZE');
-  }, 5_000);
+  });
 
   test('that switches protocols fails', async () => {
     const { trust, target } = await answering(
@@ -39,7 +40,7 @@ describe('an answer to fetch', () => {
       write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: foo\r\n\r\n'),
     );
     expect(await wordsOf(trust.fetch(target.url))).toContain('bad upgrade');
-  }, 5_000);
+  });
 
   test('that never ends is freed by its signal', async () => {
     const { trust, target } = await answering(scope, write(chunked));
@@ -48,50 +49,58 @@ describe('an answer to fetch', () => {
     const text = wordsOf(response.text());
     stop.abort();
     expect(await text).toContain('aborted');
-  }, 5_000);
+  });
 
   test('whose headers never come fails', async () => {
     const { trust, target } = await answering(scope, () => undefined);
-    const words = await wordsOf(hotFetch(trust[SOURCE], 100)(target.url));
+    let words = '';
+    void wordsOf(trust.fetch(target.url)).then((said) => {
+      words = said;
+    });
+    await clock.advance(299_000);
+    expect(words).toBe('');
+    await clock.advance(1_000);
     expect(words).toContain('UND_ERR_HEADERS_TIMEOUT');
-  }, 5_000);
+  });
 
   test('whose body stops fails; one that goes on may take longer than the limit', async () => {
     const { trust, target } = await answering(scope, ({ url, socket }) => {
       socket.write(chunked);
       if (url === '/stops') return;
       let left = 10;
-      const timer = setInterval(() => {
+      const timer = clock.every(200_000, () => {
         socket.write(left-- > 0 ? '1\r\n.\r\n' : '0\r\n\r\n');
-        if (left < 0) clearInterval(timer);
-      }, 50);
+        if (left < 0) timer.cancel();
+      });
     });
-    const impatient = hotFetch(trust[SOURCE], 300);
-    expect(await (await impatient(`${target.url}/goes-on`)).text()).toBe('ok..........');
-    const response = await impatient(`${target.url}/stops`);
-    expect(await wordsOf(response.text())).toContain('UND_ERR_BODY_TIMEOUT');
-  }, 5_000);
+    const long = await trust.fetch(`${target.url}/goes-on`);
+    expect(await clock.during(long.text(), 3_000_000)).toBe('ok..........');
+    const response = await trust.fetch(`${target.url}/stops`);
+    expect(await clock.during(wordsOf(response.text()))).toContain('UND_ERR_BODY_TIMEOUT');
+  });
 
   test('that the program has not read yet does not fail', async () => {
     const { trust, target } = await answering(
       scope,
       (_request, response) => void response.end('x'.repeat(4_000_000)),
     );
-    const response = await hotFetch(trust[SOURCE], 1_000)(target.url);
-    await new Promise((waited) => setTimeout(waited, 1_600));
+    const response = await trust.fetch(target.url);
+    await clock.advance(1_000_000);
     expect((await response.text()).length).toBe(4_000_000);
-  }, 10_000);
+  });
 
   test('may wait for a body that takes longer than the limit', async () => {
     const { trust, target } = await answering(scope, echoPath);
     const body = new ReadableStream({
       pull: async (controller) => {
-        await new Promise((waited) => setTimeout(waited, 1_600));
+        await clock.sleep(1_000_000);
         controller.enqueue(Buffer.from('x'));
         controller.close();
       },
     });
     const init = { method: 'POST', duplex: 'half', body } as RequestInit;
-    expect((await hotFetch(trust[SOURCE], 1_000)(target.url, init)).status).toBe(200);
-  }, 10_000);
+    const answer = trust.fetch(target.url, init);
+    await clock.advance(1_000_000);
+    expect((await answer).status).toBe(200);
+  });
 });

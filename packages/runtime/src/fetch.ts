@@ -6,12 +6,13 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { pipeline, Readable } from 'node:stream';
+import { setImmediate } from 'node:timers';
+import type { Clock, Timer } from '@handover/material';
 import type { ClientSource } from './client-source.ts';
 import { framed, undiciError } from './fetch-framing.ts';
 import { type Exchange, exchangeOf, type FetchHandler } from './fetch-handler.ts';
 import { HotAgent } from './https-agent.ts';
 import { refuseOn } from './only-node.ts';
-import { clearTimeout, setImmediate, setTimeout } from './timers.ts';
 
 /** Time for a handshake, and for an idle connection: a server that names no time often closes after 5 seconds or later. */
 const CONNECT_MS = 10_000;
@@ -55,13 +56,13 @@ function open({ origin, path, method, headers }: FetchRequest, agents: Agents): 
 const silence = (part: 'Headers' | 'Body'): Error =>
   undiciError(`${part}TimeoutError`, `UND_ERR_${part.toUpperCase()}_TIMEOUT`, `${part} Timeout Error`);
 
-function carry(asked: FetchRequest, agents: Agents, exchange: Exchange, silenceMs: number): void {
+function carry(asked: FetchRequest, agents: Agents, exchange: Exchange, clock: Clock): void {
   let request: ClientRequest | undefined;
   let response: IncomingMessage | undefined;
   let over = false;
   const finish = () => {
     over = true;
-    clearTimeout(timer);
+    timer.cancel();
   };
   const fail = (error: Error) => {
     if (over) return;
@@ -71,12 +72,13 @@ function carry(asked: FetchRequest, agents: Agents, exchange: Exchange, silenceM
     else setImmediate(() => exchange.error(error));
     request?.destroy();
   };
-  const timer = setTimeout(() => {
+  const waited = (): void => {
     const isSending = request?.writableFinished === false && !request.writableNeedDrain;
     // It is the program that is silent.
     if (response?.isPaused() === true || (response === undefined && isSending)) timer.refresh();
     else fail(silence(response === undefined ? 'Headers' : 'Body'));
-  }, silenceMs).unref();
+  };
+  const timer: Timer = clock.after(SILENCE_MS, waited).unref();
   const receive = (incoming: IncomingMessage) => {
     response = incoming;
     timer.refresh();
@@ -135,10 +137,10 @@ function carry(asked: FetchRequest, agents: Agents, exchange: Exchange, silenceM
  */
 class FetchDispatcher {
   readonly #agents: Agents;
-  readonly #silenceMs: number;
+  readonly #clock: Clock;
 
-  constructor(source: ClientSource, silenceMs: number) {
-    this.#silenceMs = silenceMs;
+  constructor(source: ClientSource) {
+    this.#clock = source.clock;
     this.#agents = {
       http: new HttpAgent({ keepAlive: true, timeout: CONNECT_MS }),
       https: new HotAgent(source, { timeout: CONNECT_MS }),
@@ -148,7 +150,7 @@ class FetchDispatcher {
   dispatch(asked: FetchRequest, handler: FetchHandler): boolean {
     const exchange = exchangeOf(handler);
     try {
-      carry({ ...asked, ...framed(asked) }, this.#agents, exchange, this.#silenceMs);
+      carry({ ...asked, ...framed(asked) }, this.#agents, exchange, this.#clock);
     } catch (error) {
       exchange.error(error as Error);
     }
@@ -160,7 +162,7 @@ class FetchDispatcher {
 const nodeFetch = globalThis.fetch;
 
 /** The global fetch with the followed material. Bound: it can be handed to a library. */
-export function hotFetch(source: ClientSource, silenceMs = SILENCE_MS): typeof globalThis.fetch {
+export function hotFetch(source: ClientSource): typeof globalThis.fetch {
   let dispatcher: FetchDispatcher | undefined;
   return async (input, init) => {
     // Their fetch ignores the dispatcher, too.
@@ -169,7 +171,7 @@ export function hotFetch(source: ClientSource, silenceMs = SILENCE_MS): typeof g
       'fetch()',
       'use node:https with httpsAgent(), or on deno fetch of undici with dispatcher()',
     );
-    dispatcher ??= new FetchDispatcher(source, silenceMs);
+    dispatcher ??= new FetchDispatcher(source);
     return nodeFetch(input, { ...init, dispatcher } as unknown as RequestInit);
   };
 }

@@ -141,7 +141,7 @@ export abstract class Followed<
       ...(watching === undefined ? {} : { watching }),
       loads,
       loadedAt: isoTime(loadedAt),
-      age: ageOf(loadedAt),
+      age: ageOf(loadedAt, this.#follower.options.clock.now()),
       ...failureStatus(this.#follower.failure),
     };
   }

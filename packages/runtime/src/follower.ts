@@ -1,4 +1,4 @@
-import { HandoverError, type Instant, instant, Listeners } from '@handover/material';
+import { HandoverError, type Instant, Listeners, type Timer } from '@handover/material';
 import { publishKept, publishReloaded } from './diagnostics.ts';
 import { RuntimeError } from './error.ts';
 import { Expiry, type Stage } from './expiry.ts';
@@ -17,7 +17,6 @@ import {
 import { contentsDigest, type FileContents, readAll, resolveAll } from './read-files.ts';
 import { warnOfCut, warnOfExpiry, warnOfFailure, warnOfPoll } from './report.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
-import { clearTimeout, setTimeout, uptimeMs } from './timers.ts';
 import { warn } from './warn.ts';
 import { DirectoryWatches } from './watch-directories.ts';
 
@@ -29,8 +28,6 @@ const REFRESH_MS = 1_000;
 /** Tries of one load, as swaps may happen while it follows links. */
 const ATTEMPTS = 4;
 
-const now = (): Instant => instant(Date.now());
-
 /** Follows files: reads and checks all new material, then swaps it in. After a failure the last good material stays. */
 export class Follower<Label extends string, Value extends Material> {
   readonly listeners = new Listeners<FollowerEvents>((error, name) =>
@@ -41,7 +38,7 @@ export class Follower<Label extends string, Value extends Material> {
   readonly usage = new InUse<Value>();
   readonly #spec: FollowerSpec<Label, Value>;
   readonly #swapped = new Listeners<{ swap: Loaded<Value> }>((error) => this.complain(error));
-  readonly #expiry = new Expiry((stage, notAfter) => this.#reached(stage, notAfter));
+  readonly #expiry: Expiry;
   readonly #ended = new Listeners<{ end: undefined }>();
   readonly #watches = new DirectoryWatches((kind) => this.#noticed(kind));
   #loaded: Loaded<Value> | undefined;
@@ -54,15 +51,16 @@ export class Follower<Label extends string, Value extends Material> {
   #refreshedAt = Number.NEGATIVE_INFINITY;
   /** Directories that need no new look after an event; a poll or a `reload()` looks at the whole path again. */
   readonly #known: KnownDirectories = new Set();
-  #settle: NodeJS.Timeout | undefined;
+  #settle: Timer | undefined;
   #settleBy = 0;
-  #poll: NodeJS.Timeout | undefined;
+  #poll: Timer | undefined;
   readonly #abort = () => this.close();
   #closed = false;
 
   constructor(spec: FollowerSpec<Label, Value>) {
     this.#spec = spec;
     this.options = spec.options;
+    this.#expiry = new Expiry(this.options.clock, (stage, notAfter) => this.#reached(stage, notAfter));
     this.path = Object.values<string>(spec.files)[0] ?? '';
   }
 
@@ -78,7 +76,7 @@ export class Follower<Label extends string, Value extends Material> {
         signal?.throwIfAborted();
         throw outcome.error;
       }
-      this.#loaded = { value, loads: 1, loadedAt: now() };
+      this.#loaded = { value, loads: 1, loadedAt: this.#now() };
       this.#kept(outcome);
     }
     if (signal?.aborted) {
@@ -142,8 +140,8 @@ export class Follower<Label extends string, Value extends Material> {
   /** Reloads for a handshake that failed with the material of load number `failed`. True if there is newer material to try. */
   async refresh(failed: number): Promise<boolean> {
     if (this.loaded.loads > failed) return true;
-    if (this.#refreshing === undefined && uptimeMs() - this.#refreshedAt >= REFRESH_MS) {
-      this.#refreshedAt = uptimeMs();
+    if (this.#refreshing === undefined && this.options.clock.monotonic() - this.#refreshedAt >= REFRESH_MS) {
+      this.#refreshedAt = this.options.clock.monotonic();
       this.#refreshing = this.reload().finally(() => {
         this.#refreshing = undefined;
       });
@@ -160,7 +158,7 @@ export class Follower<Label extends string, Value extends Material> {
 
   /** Reports connections in use that were ended at the deadline. */
   cut(connections: number, reason: CutReason): void {
-    const event = { connections, reason, at: now() };
+    const event = { connections, reason, at: this.#now() };
     if (this.listeners.count('cut') === 0) warnOfCut(this.path, this.options.drainMs, event);
     this.listeners.emit('cut', event);
   }
@@ -171,40 +169,41 @@ export class Follower<Label extends string, Value extends Material> {
     this.options.signal?.removeEventListener('abort', this.#abort);
     this.#watches.close();
     this.#expiry.close();
-    clearTimeout(this.#poll);
-    clearTimeout(this.#settle);
+    this.#poll?.cancel();
+    this.#settle?.cancel();
     this.#ended.emit('end', undefined);
+  }
+
+  #now(): Instant {
+    return this.options.clock.now();
   }
 
   #noticed(kind: Watched): void {
     if (this.#closed) return;
-    clearTimeout(this.#settle);
+    this.#settle?.cancel();
     if (kind === 'link') {
       this.#settle = undefined;
       void this.#queue();
       return;
     }
-    const at = uptimeMs();
+    const at = this.options.clock.monotonic();
     if (this.#settle === undefined) this.#settleBy = at + SETTLE_AT_MOST_MS;
-    this.#settle = setTimeout(
-      () => {
+    this.#settle = this.options.clock
+      .after(Math.min(SETTLE_MS, this.#settleBy - at), () => {
         this.#settle = undefined;
         void this.#queue();
-      },
-      Math.max(0, Math.min(SETTLE_MS, this.#settleBy - at)),
-    ).unref();
+      })
+      .unref();
   }
 
   #schedulePoll(): void {
     if (this.#closed) return;
-    clearTimeout(this.#poll);
-    const { pollMs, warnMs } = this.options;
+    this.#poll?.cancel();
+    const { clock, pollMs, warnMs } = this.options;
     // A failure is reported again after each warnMs, so it is looked at that often.
     const every = this.#failure === undefined ? pollMs : Math.min(pollMs, warnMs);
     const jittered = every * (0.8 + 0.4 * Math.random());
-    this.#poll = setTimeout(() => {
-      void this.reload().then(() => this.#schedulePoll());
-    }, jittered).unref();
+    this.#poll = clock.after(jittered, () => void this.reload().then(() => this.#schedulePoll())).unref();
   }
 
   async #read(): Promise<FileContents<Label>> {
@@ -235,7 +234,7 @@ export class Follower<Label extends string, Value extends Material> {
       const digest = contentsDigest(contents);
       const before = this.#loaded;
       if (before !== undefined && digest === this.#digest) return this.#good('unchanged');
-      const at = now();
+      const at = this.#now();
       const value = this.#spec.load(contents, at);
       if (this.#closed) return { reason: 'unchanged' };
       this.#digest = digest;
@@ -270,19 +269,19 @@ export class Follower<Label extends string, Value extends Material> {
 
   #reached(stage: Stage, notAfter: Instant): void {
     if (this.listeners.count(stage) === 0) warnOfExpiry(this.path, stage, notAfter);
-    this.listeners.emit(stage, { path: this.path, notAfter, at: now() });
+    this.listeners.emit(stage, { path: this.path, notAfter, at: this.#now() });
   }
 
   #kept({ reason, error }: Failure): void {
     if (this.#closed) return;
-    const at = now();
+    const at = this.#now();
     const isNews = this.#failure === undefined;
     this.#failure = { reason, error, path: error.path ?? this.path, at };
     if (isNews) this.#schedulePoll();
     const key = `${reason} ${error.code}`;
     const last = this.#warned.get(key);
-    if (last !== undefined && uptimeMs() - last < this.options.warnMs) return;
-    this.#warned.set(key, uptimeMs());
+    if (last !== undefined && this.options.clock.monotonic() - last < this.options.warnMs) return;
+    this.#warned.set(key, this.options.clock.monotonic());
     if (this.listeners.count('kept') === 0) warnOfFailure({ reason, error });
     this.listeners.emit('kept', this.#failure);
     publishKept(this.#failure);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { ClientHttp2Session, Http2Stream } from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers';
 import { type SecureContextOptions, TLSSocket } from 'node:tls';
 import {
   ChannelCredentials,
@@ -16,7 +17,6 @@ import { withFreshTrust } from './fresh-trust.ts';
 import type { Identity } from './identity.ts';
 import { ServedConnections, sessionServed } from './serve-drain.ts';
 import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
-import { setImmediate } from './timers.ts';
 import type { TlsProfile } from './tls-profile.ts';
 import type { Trust } from './trust.ts';
 
@@ -180,6 +180,7 @@ class HotServerCredentials extends ServerCredentials {
     const required = requireClientCertificate ?? source.current().ca !== undefined;
     super({ requestCert: required, rejectUnauthorized: required }, contextOptions());
     this.#connections = new ServedConnections({
+      clock: source.clock,
       drainMs: source.drainMs,
       anchors: () => source.current().anchors,
       cut: (count, reason) => source.cut(count, reason),

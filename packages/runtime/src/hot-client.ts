@@ -27,6 +27,7 @@ function followerSource<Value extends ClientMaterial>(
     current = materialOf(loaded);
   });
   return {
+    clock: follower.options.clock,
     verify,
     drainMs: follower.options.drainMs,
     drainAll: follower.options.drainAll,

@@ -1,6 +1,7 @@
 import type { ClientRequest } from 'node:http';
 import { Agent, type AgentOptions, type RequestOptions } from 'node:https';
 import { Socket } from 'node:net';
+import { setImmediate } from 'node:timers';
 import type { SecureContext, TLSSocket } from 'node:tls';
 import { mustNotOverride, mustNotTurnOff } from './arguments.ts';
 import { Sessions } from './client-sessions.ts';
@@ -10,7 +11,6 @@ import { finished } from './connect-tls.ts';
 import { Drain } from './drain.ts';
 import { RuntimeError } from './error.ts';
 import { withFreshTrust } from './fresh-trust.ts';
-import { setImmediate } from './timers.ts';
 
 /**
  * Options of the agent of `node:https`. Certificates, keys and verification come from the files; `NODE_TLS_REJECT_UNAUTHORIZED`

@@ -108,15 +108,12 @@ const decoded = (base64: string | undefined): string | undefined =>
 
 /** A file takes precedence over inline data, as in client-node. */
 async function trustOf(cluster: Cluster, options: FollowOptions): Promise<ClientSource> {
-  const { drainMs } = resolveFollowOptions(options);
-  if (cluster.skipTLSVerify) return fixedSource({}, { verify: false, drainMs });
+  const follow = resolveFollowOptions(options);
+  if (cluster.skipTLSVerify) return fixedSource({}, follow, false);
   if (cluster.caFile) return (await openTrust(cluster.caFile, options))[SOURCE];
   const ca = decoded(cluster.caData);
-  if (ca === undefined) return fixedSource({}, { drainMs });
-  return fixedSource(
-    { ca: readBundle(Buffer.from(ca), `caData of cluster ${cluster.name}`).pem },
-    { drainMs },
-  );
+  if (ca === undefined) return fixedSource({}, follow);
+  return fixedSource({ ca: readBundle(Buffer.from(ca), `caData of cluster ${cluster.name}`).pem }, follow);
 }
 
 async function identityOf(user: User, options: FollowOptions): Promise<ClientSource | undefined> {
@@ -124,7 +121,7 @@ async function identityOf(user: User, options: FollowOptions): Promise<ClientSou
     return (await openIdentity({ cert: user.certFile, key: user.keyFile }, options))[SOURCE];
   }
   const pems: Pems = { cert: decoded(user.certData), key: decoded(user.keyData) };
-  return pems.cert === undefined ? undefined : fixedSource(pems);
+  return pems.cert === undefined ? undefined : fixedSource(pems, resolveFollowOptions(options));
 }
 
 /** client-node itself handles proxies, plain HTTP, and a certificate from a file with an inline key. */
@@ -183,7 +180,10 @@ function poolsOf(access: Access, cluster: Cluster, { cert, key }: RequestOptions
   const source =
     cert === undefined
       ? access.source
-      : combine(access.source, fixedSource({ cert: own, key: key === undefined ? undefined : String(key) }));
+      : combine(
+          access.source,
+          fixedSource({ cert: own, key: key === undefined ? undefined : String(key) }, access.source),
+        );
   const servername = cluster.tlsServerName;
   const made = {
     agent: new HotAgent(source, servername === undefined ? {} : { servername }),

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { StringDecoder } from 'node:string_decoder';
-import { clearTimeout, setTimeout } from './timers.ts';
+import type { Clock } from '@handover/material';
 
 /** A status document is at most 64 KiB; one process says no more than that. */
 const MAX_LINE_CHARACTERS = 256 * 1024;
@@ -10,9 +10,16 @@ const LAST_LINES_MS = 500;
 /** JSON objects, one a line, between the processes of one cluster. Any other line ends the connection. */
 export class LineSocket<Sent extends object, Received extends object> {
   readonly #socket: Socket;
+  readonly #clock: Clock;
 
-  constructor(socket: Socket, received: (message: Partial<Received>) => void, closed: () => void) {
+  constructor(
+    socket: Socket,
+    clock: Clock,
+    received: (message: Partial<Received>) => void,
+    closed: () => void,
+  ) {
     this.#socket = socket;
+    this.#clock = clock;
     let rest = '';
     // Not setEncoding: a socket of an HTTP server refuses it.
     const decoder = new StringDecoder('utf8');
@@ -43,8 +50,8 @@ export class LineSocket<Sent extends object, Received extends object> {
   end(): void {
     const socket = this.#socket;
     if (socket.destroyed) return;
-    const late = setTimeout(() => socket.destroy(), LAST_LINES_MS);
-    socket.once('close', () => clearTimeout(late)).destroySoon();
+    const late = this.#clock.after(LAST_LINES_MS, () => socket.destroy());
+    socket.once('close', () => late.cancel()).destroySoon();
   }
 }
 

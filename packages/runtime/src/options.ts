@@ -1,5 +1,6 @@
-import { second } from '@handover/material';
+import { type Clock, second } from '@handover/material';
 import { mustKnowOptions } from './arguments.ts';
+import { clockIn } from './clock-option.ts';
 import { millisecondsOf, type Wait } from './duration.ts';
 import { RuntimeError } from './error.ts';
 
@@ -34,6 +35,7 @@ export interface FollowOptions {
 }
 
 export interface ResolvedFollowOptions {
+  readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly waitMs: number;
   readonly pollMs: number;
@@ -68,6 +70,7 @@ export function resolveFollowOptions(
     throw new RuntimeError('OPTION_INVALID', `${where}: signal must be an AbortSignal`);
   }
   return {
+    clock: clockIn(options),
     signal,
     waitMs: millisecondsOf('waitFor', options.waitFor ?? 0),
     pollMs: wait('pollMs', options.pollMs, 60 * second),

@@ -2,6 +2,7 @@ import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import {
   type Certificate,
   HandoverError,
+  type Instant,
   instant,
   type Purpose,
   parseCertificate,
@@ -37,12 +38,13 @@ export function isStillTrusted(
   shown: readonly Buffer[],
   anchors: readonly Certificate[],
   purpose: Purpose,
+  now: Instant,
 ): boolean {
   try {
     const chain = shown.map((der) => parseCertificate(der));
     const [leaf] = chain;
     if (leaf === undefined) return true;
-    const at = instant(Math.min(Math.max(Date.now(), leaf.notBefore), leaf.notAfter));
+    const at = instant(Math.min(Math.max(now, leaf.notBefore), leaf.notAfter));
     return verifyChain({ chain, anchors, at, purpose }).ok;
   } catch (error) {
     // A certificate that OpenSSL reads and we do not: whether it is trusted is not known.

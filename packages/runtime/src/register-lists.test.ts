@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import tls, { type SecureContext, type SecureContextOptions } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { hello } from '../test/servers.ts';
@@ -26,6 +26,10 @@ beforeAll(async () => {
   patchTls(new FollowedMaterial({ trust, identity, caOnly: false }));
 });
 afterAll(() => scope.end());
+beforeEach(async () => {
+  volume.write(files(leaf, one));
+  await Promise.all([trust.reload(), identity.reload()]);
+});
 
 const contextWith = (options: object): SecureContext =>
   tls.createSecureContext(options as SecureContextOptions);

@@ -3,59 +3,53 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Duplex } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { instant } from '@handover/material';
+import { atRest, TestClock } from '@handover/test-api-server';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ADAPTERS, type Client } from '../test/adapters.ts';
+import { passing, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
-import { Volume } from '../test/volume.ts';
+import type { Volume } from '../test/volume.ts';
 import { eventually, httpsServer, ok, type Target } from '../test/world.ts';
-import { openTrust } from './index.ts';
 
-/** Stands for the ten minutes that a caller gets who gives no `drainMs`. */
-const DRAIN_MS = 300;
-vi.mock('./options.ts', async (original) => {
-  const real = await original<typeof import('./options.ts')>();
-  return {
-    ...real,
-    resolveFollowOptions: (...args: Parameters<typeof real.resolveFollowOptions>) => ({
-      ...real.resolveFollowOptions(...args),
-      drainMs: args[0]?.drainMs ?? 300,
-    }),
-  };
-});
+/** What a caller gets who gives no `drainMs`. */
+const DRAIN_MS = 600_000;
 
 const one = new MockCa('one');
 const two = new MockCa('two');
+let clock: TestClock;
+let scope: Scope;
+let volume: Volume;
+beforeEach(() => {
+  clock = new TestClock(instant(Date.now()));
+  scope = new Scope(clock);
+  volume = scope.volume({ 'ca.crt': one.pem });
+});
+afterEach(() => scope.end());
 
 describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
-  let volume: Volume;
-  let stop: AbortController;
   let target: Target;
   const warnings: string[] = [];
   const heard = (warning: Error & { code?: string }) => warnings.push(`${warning.code}: ${warning.message}`);
 
   beforeEach(async () => {
-    volume = new Volume({ 'ca.crt': one.pem });
-    stop = new AbortController();
-    target = await adapter.serve(one);
+    target = scope.add(await adapter.serve(one));
     process.on('warning', heard);
   });
   afterEach(async () => {
     process.off('warning', heard);
     warnings.length = 0;
-    stop.abort();
-    await target.close();
-    volume.remove();
   });
 
   const streaming = async (options = {}) => {
-    const client: Client = await adapter.open(volume.path('ca.crt'), { signal: stop.signal, ...options });
+    const client: Client = await adapter.open(volume.path('ca.crt'), { ...scope.follow, ...options });
     const stream = await client.stream(target);
     let cut = false;
     stream.ended.catch(() => {
       cut = true;
     });
     await eventually(() => stream.count() > 3);
-    return { client, stream, isCut: () => cut };
+    return { client, stream, count: stream.count, isCut: () => cut };
   };
 
   /** Until the client uses the new file: with it a server of CA two is accepted. */
@@ -66,11 +60,11 @@ describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
   };
 
   test('goes on past the deadline when the new bundle still trusts its server', async () => {
-    const { client, stream, isCut } = await streaming();
+    const streamed = await streaming();
+    const { client, stream, isCut } = streamed;
     volume.write({ 'ca.crt': two.pem + one.pem });
     await usesNewFile(client);
-    const until = Date.now() + 4 * DRAIN_MS;
-    await eventually(() => isCut() || Date.now() > until);
+    await passing(clock, 2 * DRAIN_MS, streamed);
     const before = stream.count();
     await eventually(() => isCut() || stream.count() > before + 3);
     expect(isCut()).toBe(false);
@@ -80,20 +74,25 @@ describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
   });
 
   test('ends at the deadline when the CA of its server was removed, and that is said', async () => {
-    const { isCut } = await streaming();
+    const streamed = await streaming();
+    const { isCut } = streamed;
     volume.write({ 'ca.crt': two.pem });
+    await passing(clock, DRAIN_MS - 1_000, streamed);
+    expect(isCut()).toBe(false);
+    await clock.advance(1_000);
     await eventually(isCut);
-    await eventually(() => warnings.length > 0);
     expect(warnings).toEqual([
       expect.stringMatching(/^CONNECTIONS_CUT: 1 connection .* CA .* removed from .*ca\.crt/),
     ]);
   });
 
   test('ends at an explicit deadline after any change, and that is said', async () => {
-    const { isCut } = await streaming({ drainMs: 200 });
+    const { isCut } = await streaming({ drainMs: 5_000 });
     volume.write({ 'ca.crt': two.pem + one.pem });
+    await clock.advance(4_900);
+    expect(isCut()).toBe(false);
+    await clock.advance(100);
     await eventually(isCut);
-    await eventually(() => warnings.length > 0);
     expect(warnings).toEqual([expect.stringMatching(/^CONNECTIONS_CUT: 1 connection .*drainMs/)]);
   });
 });
@@ -104,15 +103,12 @@ test.each([
 ])(
   'S2.7: an upgraded connection (exec, WebSocket) goes on past an explicit deadline when %s',
   async (_, bundle) => {
-    const volume = new Volume({ 'ca.crt': one.pem });
-    const stop = new AbortController();
-    const target = await httpsServer(one);
+    const target = scope.add(await httpsServer(one));
     target.server.on('upgrade', (_request, socket: Duplex) => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
       socket.pipe(socket);
     });
-    const options = { signal: stop.signal, drainMs: 200 };
-    const agent = (await openTrust(volume.path('ca.crt'), options)).httpsAgent();
+    const agent = (await scope.trust(volume, { drainMs: 5_000 })).httpsAgent();
     const upgrade = { connection: 'Upgrade', upgrade: 'echo' };
     const upgrading = once(request(target.url, { agent, headers: upgrade }).end(), 'upgrade');
     const [, socket] = (await upgrading) as [IncomingMessage, Duplex];
@@ -131,14 +127,13 @@ test.each([
     socket.write('before');
     await eventually(() => heard === 'before');
     volume.write({ 'ca.crt': bundle });
+    await atRest();
+    await clock.advance(5_000);
     // The deadline has passed: the same agent's stream, which began after it, is cut.
     await streamCut;
     socket.write(', after');
     await eventually(() => isCut || heard === 'before, after');
     expect(isCut).toBe(false);
     socket.destroy();
-    stop.abort();
-    await target.close();
-    volume.remove();
   },
 );

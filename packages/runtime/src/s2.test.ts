@@ -136,7 +136,7 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     };
   };
 
-  test('3: a hundred handshakes at the moment of a reload cost one read, and all succeed', async () => {
+  test('3: handshakes at the moment of a reload cost one read together, and all succeed', async () => {
     const late = await unseeing();
     await late.getAnew(target);
     await moveTo(two);
@@ -146,8 +146,8 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     const before = reads().length;
     expect(before).toBeGreaterThan(0);
     const handshakes = target.handshakes();
-    await Promise.all(Array.from({ length: 100 }, () => late.getAnew(target)));
-    expect(target.handshakes() - handshakes).toBeGreaterThanOrEqual(100);
+    await Promise.all(Array.from({ length: 25 }, () => late.getAnew(target)));
+    expect(target.handshakes() - handshakes).toBeGreaterThanOrEqual(25);
     expect(reads().length - before).toBe(1);
     late.remove();
   });

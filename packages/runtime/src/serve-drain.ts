@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Server, TLSSocket } from 'node:tls';
-import type { Certificate } from '@handover/material';
+import type { Certificate, Clock } from '@handover/material';
 import type { CutReason } from './outcome.ts';
 import { hasLost, isStillTrusted } from './peer-trust.ts';
 import { type ServedPeer, ShownChains } from './shown-chains.ts';
-import { setTimeout } from './timers.ts';
 
 export interface ServedOptions {
+  readonly clock: Clock;
   readonly drainMs: number;
   /** The client CAs in use; undefined when they do not come from the identity. */
   anchors(): readonly Certificate[] | undefined;
@@ -65,17 +65,20 @@ export class ServedConnections {
     const doomed = [...this.#live].filter((served) => this.#isDoomed(served));
     for (const served of doomed) served.leave();
     if (doomed.length === 0) return;
-    setTimeout(() => {
+    const { clock, drainMs, cut } = this.#options;
+    const end = (): void => {
       // The CA may have come back.
       const ended = doomed.filter((served) => served.isOpen() && this.#isDoomed(served));
       for (const served of ended) served.destroy();
-      if (ended.length > 0) this.#options.cut(ended.length, 'ca_removed');
-    }, this.#options.drainMs).unref();
+      if (ended.length > 0) cut(ended.length, 'ca_removed');
+    };
+    clock.after(drainMs, end).unref();
   }
 
   #isDoomed({ peer }: Pick<Served, 'peer'>): boolean {
-    const anchors = this.#options.anchors();
-    return anchors !== undefined && !isStillTrusted(this.#shown.of(peer), anchors, 'client');
+    const { anchors, clock } = this.#options;
+    const trusted = anchors();
+    return trusted !== undefined && !isStillTrusted(this.#shown.of(peer), trusted, 'client', clock.now());
   }
 }
 

@@ -48,6 +48,7 @@ export function serve(
     });
   };
   const connections = new ServedConnections({
+    clock: follower.options.clock,
     drainMs: follower.options.drainMs,
     anchors: () => follower.loaded.value.bundle?.certificates,
     cut: (count, reason) => follower.cut(count, reason),

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
+import type { Clock } from '@handover/material';
 import { LineSocket } from './line-socket.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
-import { clearTimeout, setTimeout } from './timers.ts';
 
 /** Less than the 2 s after which a controller gives up. */
 const ANSWER_MS = 1_000;
@@ -45,6 +45,7 @@ interface Member {
 }
 
 export interface SiblingsOptions {
+  readonly clock: Clock;
   /** Processes known to belong to the group. */
   readonly known: readonly number[];
   /** When a running process of this group began; undefined for any other process id. */
@@ -78,6 +79,7 @@ export class Siblings {
     if (birth === undefined || (claimed ?? birth) !== birth) return false;
     const line: Line = new LineSocket(
       socket,
+      this.#options.clock,
       (message) => {
         if (message.changed === true) this.#options.changed();
         if (message.bye === true) this.#members.delete(pid);
@@ -133,11 +135,11 @@ export class Siblings {
     const ask = ++this.#asked;
     return new Promise((resolve) => {
       const done = () => {
-        clearTimeout(late);
+        late.cancel();
         this.#waiting.delete(ask);
         resolve(answers);
       };
-      const late = setTimeout(done, ANSWER_MS).unref();
+      const late = this.#options.clock.after(ANSWER_MS, done).unref();
       this.#waiting.set(ask, {
         answer: (pid, sources) => {
           answers.set(pid, sources);

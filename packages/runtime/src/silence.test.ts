@@ -1,7 +1,8 @@
+import { instant } from '@handover/material';
+import { atRest, TestClock } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
-import { eventually } from '../test/world.ts';
 
 const system = vi.hoisted(() => ({ outOfWatches: false }));
 vi.mock('node:fs', async (original) => {
@@ -16,11 +17,13 @@ vi.mock('node:fs', async (original) => {
 });
 
 const ca = new MockCa('one');
+let clock: TestClock;
 let scope: Scope;
 let warnings: string[];
 const heard = (warning: Error & { code?: string }) => warnings.push(`${warning.code}: ${warning.message}`);
 beforeEach(() => {
-  scope = new Scope();
+  clock = new TestClock(instant(Date.now()));
+  scope = new Scope(clock);
   warnings = [];
   process.on('warning', heard);
 });
@@ -30,12 +33,11 @@ afterEach(async () => {
   await scope.end();
 });
 
-const SECOND = 1_000;
-const inWholeSeconds = (at: number): number => Math.ceil(at / SECOND) * SECOND;
-/** Valid until about two seconds from now; the times of a certificate are whole seconds. */
+const MINUTE = 60_000;
+/** Valid for a hundred minutes, eleven of them from now on; the times of a certificate are whole seconds. */
 const shortLived = () => {
-  const notAfter = inWholeSeconds(Date.now() + 2 * SECOND);
-  return { notAfter, leaf: ca.leaf({ notBefore: notAfter - 20 * SECOND, notAfter }) };
+  const notAfter = Math.ceil((clock.now() + 10 * MINUTE) / 1_000) * 1_000 + MINUTE;
+  return { notAfter, leaf: ca.leaf({ notBefore: notAfter - 100 * MINUTE, notAfter }) };
 };
 
 describe('A leaf that is not renewed', () => {
@@ -45,7 +47,13 @@ describe('A leaf that is not renewed', () => {
     const events: [string, object][] = [];
     identity.on('expiring', (event) => events.push(['expiring', event]));
     identity.on('expired', (event) => events.push(['expired', event]));
-    await eventually(() => events.length >= 2);
+    await clock.advance(50_000);
+    expect(events).toEqual([]);
+    await clock.advance(20_000);
+    expect(events).toHaveLength(1);
+    await clock.advance(9.5 * MINUTE);
+    expect(events).toHaveLength(1);
+    await clock.advance(MINUTE);
     const event = { path: expect.stringContaining('tls.crt'), notAfter };
     expect(events).toEqual([
       ['expiring', expect.objectContaining(event)],
@@ -58,7 +66,7 @@ describe('A leaf that is not renewed', () => {
 
   test('is a process warning without a listener, once each', async () => {
     await scope.identity(scope.volume(files(shortLived().leaf, ca)));
-    await eventually(() => warnings.length >= 2);
+    await clock.advance(12 * MINUTE);
     expect(warnings).toEqual([
       expect.stringMatching(/^LEAF_EXPIRING: .*tls\.crt expires at .*Z; /),
       expect.stringMatching(/^LEAF_EXPIRED: .*tls\.crt expired at .*Z and is still in use; /),
@@ -66,13 +74,13 @@ describe('A leaf that is not renewed', () => {
   });
 
   test('that is replaced in time is not announced', async () => {
-    const { leaf, notAfter } = shortLived();
+    const { leaf } = shortLived();
     const volume = scope.volume(files(leaf, ca));
     const identity = await scope.identity(volume);
     volume.write(files(ca.leaf(), ca));
     await identity.reload();
-    await eventually(() => Date.now() > notAfter + 200);
-    expect(warnings.filter((warning) => warning.startsWith('LEAF_EXPIRED'))).toEqual([]);
+    await clock.advance(12 * MINUTE);
+    expect(warnings).toEqual([]);
   });
 });
 
@@ -84,7 +92,7 @@ describe('A system that is out of watches', () => {
     const polled = await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
     expect(polled.status().watching).toBe('poll');
     await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
-    await new Promise(setImmediate);
+    await atRest();
     expect(warnings).toEqual([
       expect.stringMatching(/^WATCH_UNAVAILABLE: .*ENOSPC.*every 60 s.*fs\.inotify\.max_user_/),
     ]);
@@ -97,11 +105,16 @@ describe('A system that is out of watches', () => {
 describe('A file that stays bad', () => {
   test('is reported once each warnMs, however long the poll is', async () => {
     const volume = scope.volume({ 'ca.crt': ca.pem });
-    const trust = await scope.trust(volume, { warnMs: 100, pollMs: 60_000 });
+    const trust = await scope.trust(volume, { warnMs: 1_000, pollMs: 60_000 });
     const reasons: string[] = [];
     trust.on('kept', ({ reason }) => reasons.push(reason));
     volume.write({ 'ca.crt': '' });
-    await eventually(() => reasons.length >= 3);
+    await clock.advance(0);
+    expect(reasons).toEqual(['empty']);
+    await clock.advance(10_000);
     expect(new Set(reasons)).toEqual(new Set(['empty']));
+    // Each look is up to a fifth late, or early and then too early to report.
+    expect(reasons.length).toBeGreaterThan(5);
+    expect(reasons.length).toBeLessThanOrEqual(11);
   });
 });

@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net';
+import type { Clock, Timer } from '@handover/material';
 import { birthOf, ownWorkers } from './cluster-process.ts';
 import { LineSocket } from './line-socket.ts';
-import { pause } from './pause.ts';
 import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
 import type { Roll } from './status-roll.ts';
-import { clearInterval, clearTimeout, setInterval, setTimeout, uptimeMs } from './timers.ts';
 import { warn } from './warn.ts';
 
 /** Tries, and time, before a place counts as taken by a program that is not of this group. */
@@ -71,9 +70,10 @@ export const kinOn = (roll: Roll | undefined, parent: number | undefined): Kin =
   enter: () => roll?.enter() ?? withOwnWorkers.enter(),
 });
 
-export function groupOf(own: Own, known: readonly number[], kin: Kin): Group {
+export function groupOf(own: Own, known: readonly number[], kin: Kin, clock: Clock): Group {
   let changed: () => void = () => undefined;
   const siblings = new Siblings({
+    clock,
     known,
     birthOf: kin.birthOf,
     expected: kin.expected,
@@ -100,19 +100,21 @@ export class Worker {
   readonly #seat: Seat;
   readonly #own: Own;
   readonly #kin: Kin;
+  readonly #clock: Clock;
   readonly #stop = new AbortController();
   /** Takes this process off the roll. */
   #unlist: (() => void) | undefined;
   #role: Role | undefined;
   /** Processes of the group, the one that answers first. */
   #members: readonly number[] = [];
-  #hold: NodeJS.Timeout | undefined;
+  #hold: Timer | undefined;
   #entering: Promise<void> = Promise.resolve();
 
-  constructor(seat: Seat, own: Own, kin: Kin) {
+  constructor(seat: Seat, own: Own, kin: Kin, clock: Clock) {
     this.#seat = seat;
     this.#own = own;
     this.#kin = kin;
+    this.#clock = clock;
   }
 
   /** From now on the others wait for this process. Call it before the files are read that the status will show. */
@@ -129,15 +131,15 @@ export class Worker {
 
   async #enter(): Promise<void> {
     await this.announce();
-    const end = uptimeMs() + ENTER_MS;
+    const end = this.#clock.monotonic() + ENTER_MS;
     for (let tries = 1; !this.#stop.signal.aborted; tries++) {
       try {
         return await this.#lead();
       } catch (error) {
-        if (!isTaken(error) || tries >= TRIES || uptimeMs() > end) throw error;
+        if (!isTaken(error) || tries >= TRIES || this.#clock.monotonic() > end) throw error;
       }
       if (await this.#join()) return;
-      await pause(TRY_MS, this.#stop.signal);
+      await this.#clock.sleep(TRY_MS, this.#stop.signal);
     }
   }
 
@@ -152,7 +154,7 @@ export class Worker {
     this.#stop.abort();
     // A place that this process gets meanwhile is given up.
     await this.#entering;
-    clearInterval(this.#hold);
+    this.#hold?.cancel();
     this.#unlist?.(); // before the goodbye, after which it is not expected
     const role = this.#role;
     this.#role = undefined;
@@ -168,17 +170,18 @@ export class Worker {
 
   async #lead(): Promise<void> {
     const known = this.#members.filter((pid) => pid !== process.pid);
-    const group = groupOf(this.#own, known, this.#kin);
+    const group = groupOf(this.#own, known, this.#kin, this.#clock);
     const leads = await this.#seat.lead(group);
     const role = { leads, siblings: group.siblings };
     this.#role = role;
-    this.#hold = setInterval(() => {
+    const hold = this.#clock.every(HOLD_MS, () => {
       if (leads.isHeld()) return;
-      clearInterval(this.#hold);
+      hold.cancel();
       group.siblings.leave();
       void leads.close();
       this.#again(role);
-    }, HOLD_MS).unref();
+    });
+    this.#hold = hold.unref();
   }
 
   async #join(): Promise<boolean> {
@@ -187,22 +190,23 @@ export class Worker {
     return new Promise((resolve) => {
       const line: LineSocket<Partial<FromSibling>, ToSibling> = new LineSocket(
         socket,
+        this.#clock,
         ({ ask, members, bye }) => {
           if (typeof ask === 'number') line.send({ answer: ask, sources: this.#own() ?? null });
           if (bye === true) this.#members = this.#members.slice(1);
           if (!Array.isArray(members)) return;
           this.#members = members.filter((pid): pid is number => Number.isSafeInteger(pid));
           this.#role = role;
-          clearTimeout(late);
+          late.cancel();
           resolve(true);
         },
         () => {
-          clearTimeout(late);
+          late.cancel();
           resolve(false);
           this.#again(role);
         },
       );
-      const late = setTimeout(() => socket.destroy(), MEMBERS_MS).unref();
+      const late = this.#clock.after(MEMBERS_MS, () => socket.destroy()).unref();
       const role = { line };
     });
   }
@@ -221,7 +225,7 @@ export class Worker {
       } catch (error) {
         if (!failed) warn('STATUS_FAILED', `no status document of process ${process.pid}: ${String(error)}`);
       }
-      await new Promise((tick) => setTimeout(tick, HOLD_MS).unref());
+      await new Promise<void>((tick) => void this.#clock.after(HOLD_MS, tick).unref());
     }
   }
 }

@@ -1,4 +1,4 @@
-import { instant, MAX_STATUS_BYTES } from '@handover/material';
+import { type Instant, MAX_STATUS_BYTES } from '@handover/material';
 import { isoTime, type SourceStatus } from './status.ts';
 
 /**
@@ -90,12 +90,12 @@ function merged(reports: readonly Report[]): readonly SourceStatus[] {
 }
 
 /** The document about these processes, as text of at most 64 KiB. */
-export function renderDocument(reports: readonly Report[], podUid: string | undefined): string {
+export function renderDocument(reports: readonly Report[], podUid: string | undefined, now: Instant): string {
   const [only, ...others] = reports;
   const sources = others.length === 0 ? (only?.sources ?? []) : merged(reports);
   const document = (anchors: number): StatusDocument => ({
     version: 1,
-    at: isoTime(instant(Date.now())),
+    at: isoTime(now),
     pid: process.pid,
     ...(podUid === undefined ? {} : { podUid }),
     processes: reports.map((report) =>

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import type { Clock, Instant } from '@handover/material';
 import { writeAtomically } from './atomic-write.ts';
 import { RuntimeError } from './error.ts';
-import { clearInterval, setInterval } from './timers.ts';
 import { warn } from './warn.ts';
 
 /** The file says when it was written; a controller takes the process for dead after a few missed writes. */
@@ -16,11 +16,11 @@ export interface StatusFile {
 }
 
 /** True when another process that `pid` names writes this file too. */
-async function isWrittenBy(pid: number | undefined, path: string): Promise<boolean> {
+async function isWrittenBy(pid: number | undefined, path: string, now: Instant): Promise<boolean> {
   if (pid === undefined) return false;
   try {
     const { pid: writer, at } = JSON.parse(await readFile(path, 'utf8')) as { pid?: unknown; at?: unknown };
-    return writer === pid && Date.now() - Date.parse(String(at)) < STALE_MS;
+    return writer === pid && now - Date.parse(String(at)) < STALE_MS;
   } catch {
     return false; // no file, or no document
   }
@@ -31,6 +31,7 @@ export async function keepFile(
   path: string,
   render: () => Promise<string>,
   stranger: () => number | undefined,
+  clock: Clock,
 ): Promise<StatusFile> {
   let queue = Promise.resolve();
   let waiting = false;
@@ -38,7 +39,7 @@ export async function keepFile(
   let complained = false;
   const write = async () => {
     const other = stranger();
-    if (await isWrittenBy(other, path)) {
+    if (await isWrittenBy(other, path, clock.now())) {
       throw Object.assign(
         new Error(`process ${other}, which started this one, writes it too; call serveStatus in one of them`),
         { code: 'EEXIST' },
@@ -72,12 +73,12 @@ export async function keepFile(
       { path, cause },
     );
   }
-  const heartbeat = setInterval(changed, HEARTBEAT_MS).unref();
+  const heartbeat = clock.every(HEARTBEAT_MS, changed).unref();
   return {
     changed,
     close: async () => {
       closed = true;
-      clearInterval(heartbeat);
+      heartbeat.cancel();
       await queue;
     },
   };

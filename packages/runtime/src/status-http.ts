@@ -3,11 +3,10 @@ import { chmod } from 'node:fs/promises';
 import { createServer, type RequestOptions, request, type Server } from 'node:http';
 import { connect, type ListenOptions, type Server as NetServer, type Socket } from 'node:net';
 import { isMainThread } from 'node:worker_threads';
-import { STATUS_PATH } from '@handover/material';
+import { type Clock, STATUS_PATH } from '@handover/material';
 import { birthOf } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
 import type { Siblings } from './siblings.ts';
-import { setTimeout } from './timers.ts';
 
 /** Connections of controllers, and of the processes of one group. */
 const MAX_CONNECTIONS = 64;
@@ -112,9 +111,9 @@ const answers = (socket: string): Promise<boolean> =>
   });
 
 /** A process refuses connections for a moment before it listens: only a second refusal says that it ended. */
-async function isAlive(socket: string): Promise<boolean> {
+async function isAlive(socket: string, clock: Clock): Promise<boolean> {
   if (await answers(socket)) return true;
-  await new Promise((tick) => setTimeout(tick, LISTEN_MS));
+  await clock.sleep(LISTEN_MS);
   return answers(socket);
 }
 
@@ -135,7 +134,12 @@ function listenAs(server: Server, path: string, mode: number): Promise<void> {
   }
 }
 
-export async function listenOnSocket(server: Server, path: string, mode: number): Promise<void> {
+export async function listenOnSocket(
+  server: Server,
+  path: string,
+  mode: number,
+  clock: Clock,
+): Promise<void> {
   try {
     await listenAs(server, path, mode);
   } catch (error) {
@@ -151,7 +155,7 @@ export async function listenOnSocket(server: Server, path: string, mode: number)
     // A killed process leaves its socket behind. Another process may replace it at the same moment.
     const left = fileId(path);
     if (left !== undefined) {
-      if ((await isAlive(path)) || fileId(path) !== left) throw error;
+      if ((await isAlive(path, clock)) || fileId(path) !== left) throw error;
       unlinkSync(path);
     }
     await listenAs(server, path, mode);

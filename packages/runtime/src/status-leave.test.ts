@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
+import { instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Scope } from '../test/fixture.ts';
 import { eventually } from '../test/world.ts';
@@ -10,23 +12,25 @@ import { Siblings } from './siblings.ts';
 import { type Group, kinOn, type Seat, Worker } from './status-cluster.ts';
 import { seatOf } from './status-seats.ts';
 
-/** Far above what a close needs, far below a hang. */
+/** Far above what a close needs. */
 const BOUND_MS = 8_000;
 const SIBLING = 4_000_000;
 const KIN = kinOn(undefined, process.ppid);
+let clock: TestClock;
 let scope: Scope;
 beforeEach(() => {
+  clock = new TestClock(instant(Date.now()));
   scope = new Scope();
 });
 afterEach(() => scope.end());
 
-const within = <Result>(promise: Promise<Result>): Promise<Result | 'hangs'> =>
-  Promise.race([promise, new Promise<'hangs'>((late) => setTimeout(late, BOUND_MS, 'hangs').unref())]);
+const within = <Result>(promise: Promise<Result>): Promise<Result> => clock.during(promise, BOUND_MS);
 
 /** A group whose other processes are connections that a test makes. */
 function group(birthOf: () => string | undefined = () => 'born'): Group {
   let changed: () => void = () => undefined;
   const siblings = new Siblings({
+    clock,
     known: [],
     birthOf,
     expected: () => [],
@@ -59,7 +63,7 @@ async function joined(path: string, birth = 'born'): Promise<Socket | undefined>
 const fileWorld = async (birthOf?: () => string | undefined) => {
   const path = scope.volume({}).path('status.json');
   const own = group(birthOf);
-  const lead = await seatOf({ file: path }, KIN).lead(own);
+  const lead = await seatOf({ file: path }, KIN, clock).lead(own);
   const document = () => JSON.parse(readFileSync(path, 'utf8')) as StatusDocument;
   return { path, own, lead, document, meeting: `${path}.siblings` };
 };
@@ -81,7 +85,7 @@ test('a sibling that comes during the first write is in the next, at once', asyn
     begin = resolve;
   });
   const slow = { ...own, reports: () => begun.then(() => [{ pid: process.pid, sources: [] }]) };
-  const leading = seatOf({ file: path }, KIN).lead(slow);
+  const leading = seatOf({ file: path }, KIN, clock).lead(slow);
   await eventually(() => existsSync(`${path}.siblings`));
   await joined(`${path}.siblings`);
   let writes = 0;
@@ -99,7 +103,7 @@ test('a sibling that comes during the first write is in the next, at once', asyn
 test('a process that leaves never says that it is the only one', async () => {
   const { own, lead, meeting, document } = await fileWorld();
   await joined(meeting);
-  await eventually(() => document().processes.length === 2);
+  await clock.until(() => document().processes.length === 2, BOUND_MS);
   lead.changed();
   await new Promise((tick) => setImmediate(tick)); // the write waits for the sibling's answer
   own.siblings.leave();
@@ -112,6 +116,7 @@ test('a process that reads nothing does not hold up the end of its connection', 
   const server = createServer((socket) => {
     const line = new LineSocket(
       socket,
+      clock,
       () => undefined,
       () => undefined,
     );
@@ -128,12 +133,12 @@ test('a process that reads nothing does not hold up the end of its connection', 
 test('a process with the id of a sibling, and another start, is not that sibling', async () => {
   let birth = 'born';
   const { own, lead, meeting } = await fileWorld(() => birth);
-  const pids = async () => (await own.reports()).map(({ pid }) => pid);
+  const pids = async () => (await within(own.reports())).map(({ pid }) => pid);
   expect(await joined(meeting, 'in another container')).toBeUndefined();
   const socket = await joined(meeting);
   expect(await pids()).toEqual([process.pid, SIBLING]);
   socket?.destroy();
-  await eventually(async () => (await own.reports()).some(({ sources }) => sources === undefined));
+  await eventually(async () => (await within(own.reports())).some(({ sources }) => sources === undefined));
   birth = 'later';
   expect(await pids()).toEqual([process.pid]);
   own.siblings.leave();
@@ -172,7 +177,7 @@ test('a worker that closes while it looks for a new place answers no more', asyn
     },
     join: async () => undefined,
   };
-  const worker = new Worker(seat, () => [], KIN);
+  const worker = new Worker(seat, () => [], KIN, clock);
   const entered = worker.enter();
   await eventually(() => begun);
   const closed = worker.close();
@@ -184,11 +189,11 @@ test('a worker that closes while it looks for a new place answers no more', asyn
 
 test('a file that the parent writes is taken over from a parent of the group, and from no other', async () => {
   const path = scope.volume({}).path('status.json');
-  const document = JSON.stringify({ version: 1, pid: process.ppid, at: new Date().toISOString() });
+  const document = JSON.stringify({ version: 1, pid: process.ppid, at: new Date(clock.now()).toISOString() });
   const lead = async (expected: readonly number[]) => {
     writeFileSync(path, document);
     const own = group();
-    const leading = await seatOf({ file: path }, { ...KIN, expected: () => expected }).lead(own);
+    const leading = await seatOf({ file: path }, { ...KIN, expected: () => expected }, clock).lead(own);
     own.siblings.leave();
     await leading.close();
   };

@@ -1,11 +1,10 @@
-import type { HandoverError } from '@handover/material';
+import type { Clock, HandoverError } from '@handover/material';
 import { RuntimeError } from './error.ts';
 import type { Shown } from './status.ts';
 import { isTaken, kinOn, Worker } from './status-cluster.ts';
 import { Roll } from './status-roll.ts';
 import { seatOf } from './status-seats.ts';
 import { placeError, placeName, type StatusPlace, serveShown } from './status-server.ts';
-import { clearInterval, setInterval } from './timers.ts';
 
 const HOLD_MS = 1_000;
 
@@ -23,25 +22,33 @@ function strangerError(place: StatusPlace, cause: unknown): HandoverError {
  * they wait for this process, so it is called before the files are read. The result shows them what this process has loaded, and rejects
  * when the process that answers there does not take this one.
  */
-export async function joinProgram(place: StatusPlace): Promise<(shown: Shown) => Promise<unknown>> {
+export async function joinProgram(
+  place: StatusPlace,
+  clock: Clock,
+): Promise<(shown: Shown) => Promise<unknown>> {
   // Elsewhere a connection does not tell its user, and no list of processes outlives the process that answers.
   if (process.platform !== 'linux' || place.port === 0) return (shown) => serveShown(place, shown);
   let showing: Shown | undefined;
   const kin = kinOn(new Roll(place), undefined);
-  const worker = new Worker(seatOf(place, kin), () => (showing === undefined ? [] : showing.statuses()), kin);
+  const worker = new Worker(
+    seatOf(place, kin, clock),
+    () => (showing === undefined ? [] : showing.statuses()),
+    kin,
+    clock,
+  );
   await worker.announce().catch((cause: unknown) => {
     throw placeError(place, cause);
   });
   return async (shown) => {
     showing = shown;
     // Nothing else of a program that has not begun keeps the process alive.
-    const begins = setInterval(() => undefined, HOLD_MS);
+    const begins = clock.every(HOLD_MS, () => undefined);
     try {
       await worker.enter();
     } catch (cause) {
       throw isTaken(cause) ? strangerError(place, cause) : placeError(place, cause);
     } finally {
-      clearInterval(begins);
+      begins.cancel();
     }
     shown.onChange(() => worker.changed());
   };

@@ -2,6 +2,7 @@ import { lstatSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
+import type { Clock } from '@handover/material';
 import { isOwnConnection } from './cluster-process.ts';
 import type { Group, Kin, Lead, Seat } from './status-cluster.ts';
 import { renderDocument } from './status-document.ts';
@@ -25,17 +26,17 @@ const nothing = () => undefined;
 const always = () => true;
 
 const rendererOf =
-  ({ podUid }: StatusPlace, group: Group) =>
+  ({ podUid }: StatusPlace, group: Group, clock: Clock) =>
   async (): Promise<string> =>
-    renderDocument(await group.reports(), podUid);
+    renderDocument(await group.reports(), podUid, clock.now());
 
 /** All addresses are one machine's: a process that listens on every address is reached on its loopback. */
 const reachable = (host: string | undefined): string =>
   host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
 
-const portSeat = (options: StatusPlace): Seat => ({
+const portSeat = (options: StatusPlace, clock: Clock): Seat => ({
   lead: async (group) => {
-    const server = documentServer(rendererOf(options, group));
+    const server = documentServer(rendererOf(options, group, clock));
     takeSiblings(server, group.siblings, isOwnConnection);
     await listen(server, {
       port: options.port,
@@ -67,6 +68,7 @@ const isOwn = (path: string): boolean =>
 const withMeetingPoint = (
   path: string,
   kin: Kin | undefined,
+  clock: Clock,
   work: (group: Group) => Promise<Omit<Lead, 'isHeld'>>,
 ): Seat => ({
   lead: async (group) => {
@@ -74,7 +76,7 @@ const withMeetingPoint = (
     const point = meetingPoint(path);
     const meeting: Server = createServer((_request, response) => response.destroy()).unref();
     takeSiblings(meeting, group.siblings, always);
-    await listenOnSocket(meeting, point, PRIVATE);
+    await listenOnSocket(meeting, point, PRIVATE, clock);
     const held = fileId(point);
     try {
       const working = await work(group);
@@ -98,18 +100,18 @@ const withMeetingPoint = (
   },
 });
 
-const socketSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat =>
-  withMeetingPoint(path, kin, async (group) => {
-    const server = documentServer(rendererOf(options, group));
-    await listenOnSocket(server, path, READABLE);
+const socketSeat = (options: StatusPlace, path: string, kin: Kin | undefined, clock: Clock): Seat =>
+  withMeetingPoint(path, kin, clock, async (group) => {
+    const server = documentServer(rendererOf(options, group, clock));
+    await listenOnSocket(server, path, READABLE, clock);
     return { port: undefined, changed: nothing, close: () => closeServer(server) };
   });
 
-const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Seat => {
+const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined, clock: Clock): Seat => {
   // Another one after the parent has ended.
   const stranger = () => (kin?.expected().includes(process.ppid) ? undefined : process.ppid);
-  return withMeetingPoint(path, kin, async (group) => {
-    const file = await keepFile(path, rendererOf(options, group), stranger);
+  return withMeetingPoint(path, kin, clock, async (group) => {
+    const file = await keepFile(path, rendererOf(options, group, clock), stranger, clock);
     group.onChange(file.changed);
     file.changed(); // a sibling may have come during the first write
     return { port: undefined, ...file };
@@ -117,8 +119,8 @@ const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined): Sea
 };
 
 /** Where the options say, for a process alone or for a group. */
-export const seatOf = (options: StatusPlace, kin: Kin | undefined): Seat => {
-  if (options.file !== undefined) return fileSeat(options, resolve(options.file), kin);
-  if (options.socket !== undefined) return socketSeat(options, resolve(options.socket), kin);
-  return portSeat(options);
+export const seatOf = (options: StatusPlace, kin: Kin | undefined, clock: Clock): Seat => {
+  if (options.file !== undefined) return fileSeat(options, resolve(options.file), kin, clock);
+  if (options.socket !== undefined) return socketSeat(options, resolve(options.socket), kin, clock);
+  return portSeat(options, clock);
 };

@@ -1,5 +1,6 @@
-import { HandoverError } from '@handover/material';
+import { type Clock, HandoverError } from '@handover/material';
 import { mustBePort, mustBeSources, mustKnowOptions } from './arguments.ts';
+import { clockIn } from './clock-option.ts';
 import { isClusterWorker } from './cluster-process.ts';
 import { RuntimeError } from './error.ts';
 import { type Shown, type StatusSource, shownOf } from './status.ts';
@@ -70,10 +71,10 @@ export function placeError(options: StatusPlace, cause: unknown): HandoverError 
   );
 }
 
-async function serveInWorker(options: StatusPlace, shown: Shown): Promise<StatusServer> {
+async function serveInWorker(options: StatusPlace, shown: Shown, clock: Clock): Promise<StatusServer> {
   const roll = process.platform === 'linux' ? new Roll(options) : undefined;
   const kin = kinOn(roll, process.ppid);
-  const worker = new Worker(seatOf(options, kin), () => shown.statuses(), kin);
+  const worker = new Worker(seatOf(options, kin, clock), () => shown.statuses(), kin, clock);
   await worker.enter().catch(async (error: unknown) => {
     await worker.close(); // the others need not wait for it
     throw error;
@@ -82,9 +83,9 @@ async function serveInWorker(options: StatusPlace, shown: Shown): Promise<Status
   return { port: options.port, close: () => worker.close() };
 }
 
-async function serveAlone(options: StatusPlace, shown: Shown): Promise<StatusServer> {
-  const group = groupOf(() => shown.statuses(), [], withOwnWorkers);
-  const { port, changed, close } = await seatOf(options, undefined).lead(group);
+async function serveAlone(options: StatusPlace, shown: Shown, clock: Clock): Promise<StatusServer> {
+  const group = groupOf(() => shown.statuses(), [], withOwnWorkers, clock);
+  const { port, changed, close } = await seatOf(options, undefined, clock).lead(group);
   // The heartbeat carries failures.
   shown.onChange(changed);
   return {
@@ -103,7 +104,8 @@ export async function serveShown(
 ): Promise<StatusServer> {
   // Port 0 is another port in each process, so that each answers for itself.
   const isShared = isClusterWorker() && options.port !== 0;
-  const server = await (isShared ? serveInWorker : serveAlone)(options, shown).catch((cause: unknown) => {
+  const serve = isShared ? serveInWorker : serveAlone;
+  const server = await serve(options, shown, clockIn(options)).catch((cause: unknown) => {
     throw placeError(options, cause);
   });
   options.signal?.addEventListener('abort', () => void server.close(), { once: true });

@@ -127,7 +127,7 @@ export const leafStatus = (leaf: Certificate): LeafStatus => ({
   notAfter: isoTime(leaf.notAfter),
 });
 
-export const ageOf = (loadedAt: Instant): number => Math.max(0, Date.now() - loadedAt) / 1000;
+export const ageOf = (loadedAt: Instant, now: Instant): number => Math.max(0, now - loadedAt) / 1000;
 
 export const failureStatus = (failure: KeptEvent | undefined): { lastFailure?: FailureStatus } =>
   failure === undefined

@@ -1,4 +1,6 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -10,22 +12,15 @@ vi.mock('./read-files.ts', { spy: true });
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-/** Stands still at `at`, when a test sets it. */
-const clock = vi.hoisted(() => ({ at: undefined as number | undefined }));
-vi.mock('./timers.ts', async (original) => {
-  const real = await original<typeof import('./timers.ts')>();
-  return { ...real, uptimeMs: () => clock.at ?? real.uptimeMs() };
-});
+let clock: TestClock;
 let scope: Scope;
 
 beforeEach(() => {
-  scope = new Scope();
+  clock = new TestClock(instant(Date.now()));
+  scope = new Scope(clock);
   vi.mocked(files.readAll).mockClear();
 });
-afterEach(() => {
-  clock.at = undefined;
-  return scope.end();
-});
+afterEach(() => scope.end());
 
 const reads = () => vi.mocked(files.readAll).mock.calls.length;
 
@@ -36,12 +31,9 @@ describe('Trust', () => {
     const trust = await scope.trust(volume);
     const agent = trust.httpsAgent();
     const before = reads();
-    // a slow machine must not make a second of it, after which a second read would be due
-    clock.at = performance.now() + 2_000;
     const refused = await Promise.all(Array.from({ length: 100 }, () => wordsOf(get(target.url, { agent }))));
     expect(refused.every((words) => UNKNOWN_AUTHORITY.test(words))).toBe(true);
     expect(reads() - before).toBe(1);
-    clock.at = undefined;
     // a hundred that all ask for it themselves
     const asked = reads();
     await Promise.all(Array.from({ length: 100 }, () => trust.reload()));
@@ -91,14 +83,17 @@ describe('Trust', () => {
 
   test('S2.4: the warning comes again after the interval', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
-    const trust = await scope.trust(volume, { warnMs: 1 });
+    const trust = await scope.trust(volume);
     let kept = 0;
     trust.on('kept', () => kept++);
     volume.write({ 'ca.crt': '' });
-    await eventually(async () => {
-      await trust.reload();
-      return kept >= 2;
-    });
+    await trust.reload();
+    await clock.advance(59_000);
+    await trust.reload();
+    expect(kept).toBe(1);
+    await clock.advance(1_000);
+    await trust.reload();
+    expect(kept).toBe(2);
   });
 
   test('a failure without a listener is a process warning', async () => {
@@ -176,10 +171,12 @@ describe('Trust', () => {
     const trust = await scope.trust(volume);
     const agent = trust.httpsAgent();
     const before = reads();
-    clock.at = 100_000;
     for (let i = 0; i < 5; i++) await ok(get(target.url, { agent }));
     expect(reads() - before).toBe(1);
-    clock.at = 101_001;
+    await clock.advance(999);
+    await ok(get(target.url, { agent }));
+    expect(reads() - before).toBe(1);
+    await clock.advance(2);
     for (let i = 0; i < 5; i++) await ok(get(target.url, { agent }));
     expect(reads() - before).toBe(2);
   });
@@ -188,19 +185,19 @@ describe('Trust', () => {
     const volume = scope.volume({});
     const path = volume.path('plain.crt');
     writeFileSync(path, one.pem);
-    const trust = await openTrust(path, { signal: scope.signal });
+    const trust = await openTrust(path, scope.follow);
     const renamed = next(trust, 'reloaded');
     writeFileSync(`${path}.new`, two.pem);
     renameSync(`${path}.new`, path);
-    await renamed;
+    await clock.during(renamed);
     expect(trust.pem).toBe(two.pem);
     const kept = next(trust, 'kept');
     const whole = next(trust, 'reloaded');
     writeFileSync(path, one.pem.slice(0, 200));
-    await kept;
+    await clock.during(kept);
     expect(trust.pem).toBe(two.pem);
     writeFileSync(path, one.pem);
-    await whole;
+    await clock.during(whole);
     expect(trust.pem).toBe(one.pem);
   });
 
@@ -211,14 +208,14 @@ describe('Trust', () => {
     const kept = next(trust, 'kept');
     renameSync(volume.dir, `${volume.dir}.away`);
     scope.after(() => renameSync(`${volume.dir}.away`, `${volume.dir}.gone`));
-    await kept;
+    await clock.during(kept);
     const back = next(trust, 'reloaded');
     renameSync(other.dir, volume.dir);
-    await back;
+    await clock.during(back);
     expect(trust.pem).toBe(two.pem);
     const again = next(trust, 'reloaded');
     volume.write({ 'ca.crt': one.pem });
-    await again;
+    await clock.during(again);
     expect(trust.pem).toBe(one.pem);
   });
 
@@ -229,10 +226,12 @@ describe('Trust', () => {
     mkdirSync(`${root}2/b`, { recursive: true });
     writeFileSync(`${root}/b/ca.crt`, one.pem);
     writeFileSync(`${root}2/b/ca.crt`, two.pem);
-    const trust = await openTrust(`${root}/b/ca.crt`, { signal: scope.signal, pollMs: 20 });
+    const trust = await openTrust(`${root}/b/ca.crt`, scope.follow);
     renameSync(root, `${root}1`);
     renameSync(`${root}2`, root);
-    await next(trust, 'reloaded');
+    await clock.advance(47_000);
+    expect(trust.pem).toBe(one.pem);
+    await clock.advance(25_000);
     expect(trust.pem).toBe(two.pem);
   });
 

@@ -25,4 +25,4 @@ export async function answering(scope: Scope, answer: Answer) {
 
 /** Answers a little after the whole request with its path. */
 export const echoPath: Answer = (request, response) =>
-  request.resume().on('end', () => setTimeout(() => response.end(`for ${request.url}`), 20));
+  request.resume().on('end', () => setImmediate(() => response.end(`for ${request.url}`)));

@@ -1,3 +1,7 @@
+import type { Clock } from '@handover/material';
+import type { TestClock } from '@handover/test-api-server';
+import { systemClock } from '../src/clock.ts';
+import { CLOCK } from '../src/clock-option.ts';
 import {
   type FollowOptions,
   type Identity,
@@ -10,14 +14,25 @@ import {
 } from '../src/index.ts';
 import type { Leaf, MockCa } from './mock-ca.ts';
 import { Volume } from './volume.ts';
+import { eventually } from './world.ts';
 
-/** Everything a test opened, closed in one go. */
+/** Everything a test opened, by one clock, closed in one go. */
 export class Scope {
+  readonly clock: Clock;
   readonly #stop = new AbortController();
   readonly #ends: (() => unknown)[] = [];
 
+  constructor(clock: Clock = systemClock) {
+    this.clock = clock;
+  }
+
   get signal(): AbortSignal {
     return this.#stop.signal;
+  }
+
+  /** Options for everything that follows files. */
+  get follow(): { readonly signal: AbortSignal } {
+    return { signal: this.signal, [CLOCK]: this.clock } as { readonly signal: AbortSignal };
   }
 
   volume(files: Readonly<Record<string, string | Buffer>>): Volume {
@@ -41,7 +56,7 @@ export class Scope {
   }
 
   trust(volume: Volume, options: TrustOptions = {}) {
-    return openTrust(volume.path('ca.crt'), { signal: this.signal, ...options });
+    return openTrust(volume.path('ca.crt'), { ...this.follow, ...options });
   }
 
   identity(volume: Volume, options: FollowOptions & { ca?: boolean } = {}) {
@@ -52,10 +67,23 @@ export class Scope {
         key: volume.path('tls.key'),
         ...(ca ? { ca: volume.path('ca.crt') } : {}),
       },
-      { signal: this.signal, ...follow },
+      { ...this.follow, ...follow },
     );
   }
 }
+
+/** Lets `ms` pass while a stream goes on: it says something in every minute. */
+export const passing = async (
+  clock: TestClock,
+  ms: number,
+  stream: { readonly count: () => number; readonly isCut: () => boolean },
+): Promise<void> => {
+  for (let left = ms; left > 0; left -= 60_000) {
+    await clock.advance(Math.min(left, 60_000));
+    const before = stream.count();
+    await eventually(() => stream.isCut() || stream.count() > before);
+  }
+};
 
 export const files = ({ cert, key }: Leaf, ...trusted: MockCa[]) => ({
   'tls.crt': cert,

@@ -14,7 +14,9 @@ for (const version of versions) {
     'node_modules/vitest/vitest.mjs',
     'run',
     '--project',
-    'unit',
+    'unit-alone',
+    '--project',
+    'system',
     'packages/runtime',
   ];
   process.stdout.write(`node ${version}\n`);

@@ -15,7 +15,7 @@ export class Volume {
   readonly dir: string;
   #count = 0;
 
-  constructor(files: Readonly<Record<string, string | Buffer>> = {}) {
+  constructor(files: Readonly<Record<string, string | Buffer>>) {
     this.dir = mkdtempSync(join(tmpdir(), 'handover-volume-'));
     this.write(files);
   }

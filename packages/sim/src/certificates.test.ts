@@ -25,7 +25,7 @@ const twoGenerations = () => {
 };
 
 describe('certificates of a world', () => {
-  it('lets the cross-certificate make a verifier with only the old CA accept a new leaf', () => {
+  it('the issuer of a world lets the cross-certificate make a verifier with only the old CA accept a new leaf', () => {
     const { certificates, one, two, leaf, cross } = twoGenerations();
     for (const bundle of [[one], [two], [two, one], [one, two]]) {
       expect(certificates.verdict([leaf, cross], bundle, START)).toEqual({ ok: true });
@@ -33,7 +33,7 @@ describe('certificates of a world', () => {
     expect(certificates.verdict([leaf], [one], START).ok).toBe(false);
   });
 
-  it('asks the chain check once per chain and bundle, however time goes on within their dates', () => {
+  it('the issuer of a world asks the chain check once per chain and bundle, however time goes on within their dates', () => {
     const { certificates, two, leaf } = twoGenerations();
     for (let minute = 0; minute < 100; minute++) {
       expect(certificates.verdict([leaf], [two], instant(START + minute * 60_000)).ok).toBe(true);
@@ -41,7 +41,7 @@ describe('certificates of a world', () => {
     expect(certificates.checks).toBe(1);
   });
 
-  it('changes its mind at the very end of a leaf', () => {
+  it('the issuer of a world changes its mind at the very end of a leaf', () => {
     const { certificates, two, leaf } = twoGenerations();
     const end = certificates.of(leaf).notAfter;
     expect(certificates.judge([leaf], [two], instant(end - 1)).until).toBe(end);
@@ -50,21 +50,21 @@ describe('certificates of a world', () => {
     expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
   });
 
-  it('shares one leaf among all presenters of one issue, and gives none the same one twice', () => {
+  it('the issuer of a world shares one leaf among all presenters of one issue, and gives none the same one twice', () => {
     const { certificates, leaf, leafFor } = twoGenerations();
     expect(leafFor('b')).toBe(leaf);
     expect(leafFor('b')).not.toBe(leaf);
     expect(certificates.label(leaf)).toBe('leaf of 2');
   });
 
-  it('signs with no key but that of the certificate', () => {
+  it('the issuer of a world signs with no key but that of the certificate', () => {
     const { certificates, first, second } = twoGenerations();
     const mixed = { certificate: second.certificate, signer: first.signer };
     expect(() => certificates.leaf('a', mixed, BEGUN, END)).toThrow(TypeError);
     expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
   });
 
-  it('reads the certificates of a file in their order, and refuses one that was never issued', () => {
+  it('the issuer of a world reads the certificates of a file in their order, and refuses one that was never issued', () => {
     const { certificates, first, second, one, two, leaf } = twoGenerations();
     const file = second.certificate.pem + first.certificate.pem;
     expect(certificates.read(bytesOf(file))).toEqual([two, one]);

@@ -7,12 +7,12 @@ const draw = (seed: number): number[] => {
 };
 
 describe('one seed', () => {
-  it('decides every draw', () => {
+  it('one seed decides every draw', () => {
     expect(draw(7)).toEqual(draw(7));
     expect(draw(7)).not.toEqual(draw(8));
   });
 
-  it('spreads draws over the whole range, for neighbouring seeds too', () => {
+  it('one seed spreads draws over the whole range, for neighbouring seeds too', () => {
     for (const seed of [0, 1, 2, 2 ** 31]) {
       const tenths = new Set(draw(seed).map((value) => Math.floor(value * 10)));
       expect([...tenths].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
@@ -22,7 +22,7 @@ describe('one seed', () => {
     expect(firsts.filter((value) => value < 0.5).length).toBeLessThan(130);
   });
 
-  it('picks every item and every whole number of a range', () => {
+  it('one seed picks every item and every whole number of a range', () => {
     const random = new Random(3);
     const picked = new Set(Array.from({ length: 100 }, () => random.pick(['a', 'b', 'c'])));
     const wholes = new Set(Array.from({ length: 100 }, () => random.whole(1, 3)));

@@ -4,61 +4,65 @@ import { addOutcomes, type RunOutcome, runSeed, runSeeds, trace } from './simula
 import { simulate } from './threads.ts';
 
 describe('our strategies, with everything going wrong', () => {
+  // Seeds that meet every fault; CI runs 2,000 of each strategy.
   let phased: RunOutcome;
   let instant: RunOutcome;
   beforeAll(async () => {
-    phased = await runSeeds({ strategy: 'phased', seeds: 60, from: 101 });
-    instant = await runSeeds({ strategy: 'instant', seeds: 60, from: 1001 });
+    phased = await runSeeds({ strategy: 'phased', seeds: 12, from: 101 });
+    instant = await runSeeds({ strategy: 'instant', seeds: 18, from: 1001 });
   });
 
-  it('fail no handshake, and end or name a blocker', () => {
+  it('our strategies fail no handshake, and end or name a blocker', () => {
     expect(phased.firstFailure).toBeNull();
     expect(instant.firstFailure).toBeNull();
     expect([phased.failures, instant.failures]).toEqual([0, 0]);
   });
 
-  it('rotate in most worlds, and are blocked in some', () => {
+  it('our strategies rotate in most worlds, and are blocked in some', () => {
     for (const { rotations, handshakes, blocked } of [phased, instant]) {
-      expect(rotations).toBeGreaterThan(30);
-      expect(handshakes).toBeGreaterThan(10_000);
+      expect(rotations).toBeGreaterThan(8);
+      expect(handshakes).toBeGreaterThan(3_000);
       expect(blocked).toBeGreaterThan(0);
-      expect(blocked).toBeLessThan(30);
+      expect(blocked).toBeLessThan(8);
     }
   });
 
-  it.each(FAULTS)('meet the fault %s', (name) => {
+  it.each(FAULTS)('our strategies meet the fault %s', (name) => {
     expect(addOutcomes(phased, instant).faults[name]).toBeGreaterThan(0);
   });
 });
 
 describe('worlds that once found a fault of the planner', () => {
-  it('distrust a CA that slow consumers have not acknowledged yet', async () => {
+  it('worlds that once found a fault of the planner distrust a CA that slow consumers have not acknowledged yet', async () => {
     const options = { consumers: 4, delays: [5, 50], faults: ['distrust'] } as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 45, ...options })).firstFailure).toBeNull();
   });
 
-  it('ask for a Leaf while an adopted CA cannot issue one', async () => {
+  it('worlds that once found a fault of the planner ask for a Leaf while an adopted CA cannot issue one', async () => {
     const faults = ['adoption', 'newcomers'] as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 10, faults })).firstFailure).toBeNull();
     expect((await runSeeds({ strategy: 'phased', seeds: 8, from: 30, faults })).firstFailure).toBeNull();
   });
 
-  it('start a pod from an old cache just after the clock has leapt', async () => {
+  it('worlds that once found a fault of the planner start a pod from an old cache just after the clock has leapt', async () => {
     const faults = ['clock-jumps', 'newcomers', 'evictions'] as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 20, from: 220, faults })).firstFailure).toBeNull();
   });
 });
 
 describe('worlds that once found a fault of the engine', () => {
-  it('write a leaf between the beginning of a look and its list, so that it seems to be of the future', async () => {
-    const faults = ['stale-reads', 'newcomers', 'second-rotation', 'two-controllers'] as const;
-    const outcome = await runSeeds({ strategy: 'phased', seeds: 20, from: 70, faults });
-    expect(outcome.firstFailure).toBeNull();
-  });
+  it.each([70, 80])(
+    'worlds that once found a fault of the engine write a leaf between the beginning of a look and its list, so that it seems to be of the future (seeds from %i)',
+    async (from) => {
+      const faults = ['stale-reads', 'newcomers', 'second-rotation', 'two-controllers'] as const;
+      const outcome = await runSeeds({ strategy: 'phased', seeds: 10, from, faults });
+      expect(outcome.firstFailure).toBeNull();
+    },
+  );
 });
 
 describe('a seed', () => {
-  it('gives the same answer every time', async () => {
+  it('a seed gives the same answer every time', async () => {
     for (const seed of [1, 2, 3, 17]) {
       expect(await runSeed(seed, { strategy: 'phased' })).toEqual(
         await runSeed(seed, { strategy: 'phased' }),
@@ -71,7 +75,7 @@ describe('a seed', () => {
     expect(plain(await trace(3, { strategy: 'phased' }))).toEqual(plain(lines));
   });
 
-  it('gives the same report of a failure every time', async () => {
+  it('a seed gives the same report of a failure every time', async () => {
     const once = async () => (await runSeed(5, { strategy: 'replace' })).firstFailure;
     expect(await once()).not.toBeNull();
     expect(await once()).toEqual(await once());
@@ -80,7 +84,7 @@ describe('a seed', () => {
 
 describe('strategies that must fail', () => {
   it.each(['replace', 'carry-over'] as const)(
-    '%s fails, and the first failing pair is named',
+    'strategy %s fails, and the first failing pair is named',
     async (strategy) => {
       const report = await simulate({ strategy, seeds: 10 });
       expect(report).toMatchObject({ strategy, seeds: 10, rotations: 10 });
@@ -99,7 +103,7 @@ describe('strategies that must fail', () => {
 });
 
 describe('a fleet that its owner describes', () => {
-  it('of 300 consumers with delays up to 90 s goes through without a failure', async () => {
+  it('a fleet that its owner describes of 300 consumers with delays up to 90 s goes through without a failure', async () => {
     const { rotations, failures, blocked } = await runSeed(1, {
       strategy: 'phased',
       consumers: 300,

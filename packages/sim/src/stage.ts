@@ -1,5 +1,6 @@
 import type { AuthorityState, Plan, Stamp } from '@handover/core';
 import type { ConsumerFound, Home, ObjectId } from '@handover/engine';
+import type { Clock } from '@handover/material';
 import type { Certificates } from './certificates.ts';
 import type { Faults } from './faults.ts';
 import type { Broken } from './invariant.ts';
@@ -9,6 +10,7 @@ import type { Strategy } from './strategies.ts';
 
 /** What a controller needs of its world. */
 export interface Stage {
+  readonly clock: Clock;
   readonly store: SimulatedStore;
   readonly random: Random;
   readonly certificates: Certificates;

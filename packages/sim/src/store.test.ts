@@ -24,7 +24,7 @@ const setting = () => {
 };
 
 describe('the store of a simulated home', () => {
-  it('lets no write land on a version it was not decided on, and no creation on what exists', () => {
+  it('the store of a simulated home lets no write land on a version it was not decided on, and no creation on what exists', () => {
     const { store, ca, write } = setting();
     const one = ca(1);
     expect(() => write('gone', one)).toThrow('changed in the meantime');
@@ -36,7 +36,7 @@ describe('the store of a simulated home', () => {
     write(store.object(SHARED)?.version, one);
   });
 
-  it('dates a write by its own clock, which may be wrong', () => {
+  it('the store of a simulated home dates a write by its own clock, which may be wrong', () => {
     const { store, ca, write } = setting();
     store.offset = 5_000;
     write(undefined, ca(1));
@@ -44,7 +44,7 @@ describe('the store of a simulated home', () => {
     expect(store.latest(SHARED)?.at).toBe(START);
   });
 
-  it('still gives an old cache what was there then', () => {
+  it('the store of a simulated home still gives an old cache what was there then', () => {
     const { store, ca, write, pass } = setting();
     const [one, two] = [ca(1), ca(2)];
     write(undefined, one);
@@ -55,7 +55,7 @@ describe('the store of a simulated home', () => {
     expect(store.contentAt(SHARED, START + 1000)?.anchors).toEqual([two.fingerprint]);
   });
 
-  it('shows a snapshot that later writes do not change', () => {
+  it('the store of a simulated home shows a snapshot that later writes do not change', () => {
     const { store, ca, write } = setting();
     write(undefined, ca(1));
     const before = store.objects;
@@ -63,7 +63,7 @@ describe('the store of a simulated home', () => {
     expect(before.get(SHARED)).not.toBe(store.objects.get(SHARED));
   });
 
-  it('swaps the authority only on the revision that was seen', () => {
+  it('the store of a simulated home swaps the authority only on the revision that was seen', () => {
     const { store } = setting();
     const record = (revision: number) => ({
       state: { revision, generations: [], crosses: [], ids: [], distrusts: 0, lastGeneration: 1 },

@@ -47,7 +47,7 @@ export class Wire {
   readonly #die: () => void;
   readonly #resumed: () => void;
   readonly #creationDates: CreationDates;
-  readonly #outputs = new OutputPreparer();
+  readonly #outputs: OutputPreparer;
   readonly #landings = new Set<() => void>();
   #memory: Memory | undefined;
   readonly #hanging = new Set<keyof Memory>();
@@ -62,6 +62,7 @@ export class Wire {
     this.#stage = stage;
     this.#die = die;
     this.#resumed = resumed;
+    this.#outputs = new OutputPreparer(stage.clock);
     this.#creationDates = new CreationDates(clock);
     this.home = stage.meddle(this.#homeWith(clock));
   }
@@ -295,6 +296,4 @@ const orphansIn = (
   authority: string,
   known: ReadonlySet<ObjectId>,
 ): readonly ObjectId[] =>
-  [...objects]
-    .filter(([id, { record }]) => record?.issuedBy === authority && !known.has(id))
-    .map(([id]) => id);
+  [...objects].flatMap(([id, { record }]) => (record?.issuedBy === authority && !known.has(id) ? [id] : []));

@@ -1,7 +1,6 @@
 import type { AuthorityState, Plan, Stamp } from '@handover/core';
 import type { ConsumerFound, Home, ObjectId } from '@handover/engine';
-import { hour, minute } from '@handover/material';
-import { Agenda } from './agenda.ts';
+import { hour, instant, minute, VirtualClock } from '@handover/material';
 import { Certificates } from './certificates.ts';
 import { Consumer } from './consumer.ts';
 import { SimulatedController } from './controller.ts';
@@ -46,9 +45,8 @@ export class World implements SimulatedSurroundings, Stage {
   readonly gap: number;
   readonly found: boolean;
   readonly meddle: (home: Home) => Home;
-  readonly #agenda = new Agenda();
+  readonly clock = new VirtualClock(instant(BEGINNING));
   readonly #readers = new Map<string, Consumer[]>();
-  #time = BEGINNING;
   #pending = 0;
   #changes = 0;
   #over = false;
@@ -90,7 +88,7 @@ export class World implements SimulatedSurroundings, Stage {
     this.meddle = meddle;
     this.found = this.setup.policy.consumersFound;
     this.faults = faultsNow(this.setup.faults, this.stormy, this.strategy.name);
-    this.store = new SimulatedStore(this.certificates, () => this.#time);
+    this.store = new SimulatedStore(this.certificates, () => this.time());
     this.invariant = new Invariant(this.certificates, this.store, this.setup.policy.onBlocked, (broken) =>
       this.fail(broken),
     );
@@ -118,17 +116,16 @@ export class World implements SimulatedSurroundings, Stage {
     });
     const end = BEGINNING + this.setup.window + PATIENCE;
     for (;;) {
-      const entry = this.#over ? undefined : this.#agenda.take();
-      if (entry === undefined) return;
-      if (entry.at > end) {
+      const wait = this.#over ? undefined : this.clock.next;
+      if (wait === undefined) return;
+      if (this.time() + wait > end) {
         this.fail({ ...NO_PAIR, kind: 'liveness', reason: 'the world neither ended nor came to rest' });
         return;
       }
-      this.#time = entry.at;
-      entry.act();
+      this.clock.step();
       if (this.#resumed) await this.#settled();
       if (this.#thrown !== undefined) throw this.#thrown.error;
-      this.invariant.step(this.#time);
+      this.invariant.step(this.time());
     }
   }
 
@@ -153,20 +150,20 @@ export class World implements SimulatedSurroundings, Stage {
   }
 
   time(): number {
-    return this.#time;
+    return this.clock.now();
   }
 
   /** The world is not quiet before this happens: the liveness check waits for it. */
   later(wait: number, act: () => void): void {
     this.#pending++;
-    this.#agenda.add(this.#time + wait, () => {
+    this.clock.after(wait, () => {
       this.#pending--;
       act();
     });
   }
 
   soon(wait: number, act: () => void): void {
-    this.#agenda.add(this.#time + wait, act);
+    this.clock.after(wait, act);
   }
 
   quiet(): boolean {
@@ -178,7 +175,7 @@ export class World implements SimulatedSurroundings, Stage {
   }
 
   log(line: () => string): void {
-    this.lines?.push(`${((this.#time - BEGINNING) / 1000).toFixed(1).padStart(8)} s  ${line()}`);
+    this.lines?.push(`${((this.time() - BEGINNING) / 1000).toFixed(1).padStart(8)} s  ${line()}`);
   }
 
   fail(broken: Broken): void {
@@ -188,7 +185,7 @@ export class World implements SimulatedSurroundings, Stage {
       () =>
         `FAILS ${kind}: ${presenter ?? ''} [${chain.join(', ')}] → ${verifier ?? ''} [${bundle.join(', ')}]: ${reason}`,
     );
-    this.firstFailure ??= { seed: this.seed, at: Math.round(this.#time - BEGINNING) / 1000, ...broken };
+    this.firstFailure ??= { seed: this.seed, at: Math.round(this.time() - BEGINNING) / 1000, ...broken };
     if (kind !== 'handshake') this.#over = true;
   }
 
@@ -264,7 +261,7 @@ export class World implements SimulatedSurroundings, Stage {
 
   idle(plan: Plan): void {
     if (!this.quiet()) return;
-    const waited = this.#time > BEGINNING + this.setup.window + RESTLESS;
+    const waited = this.time() > BEGINNING + this.setup.window + RESTLESS;
     const rest = livenessOf(plan, this, waited, (object) =>
       (this.#readers.get(object) ?? []).some(({ traits }) => traits.declared),
     );

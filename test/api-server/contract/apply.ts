@@ -18,7 +18,7 @@ export function serverSideApply(scene: () => Scene): void {
     const applyAs = (fieldManager: string, body: object, force = false) =>
       kube.patch(configMaps, { namespace, name: 'a' }, { apply: body, fieldManager, force });
 
-    test('creates a missing object, and removes fields that are no longer applied', async () => {
+    test('an apply creates a missing object, and removes fields that are no longer applied', async () => {
       await applyAs('one', applied({ x: '1', y: '1' }));
       const second = await applyAs('one', applied({ x: '2' }));
       expect(second.data).toEqual({ x: '2' });
@@ -27,14 +27,14 @@ export function serverSideApply(scene: () => Scene): void {
       ]);
     });
 
-    test('leaves the fields of other managers alone', async () => {
+    test('an apply leaves the fields of other managers alone', async () => {
       await applyAs('one', applied({ x: '1' }));
       await applyAs('two', applied({ y: '2' }));
       expect((await applyAs('one', applied({ x: '3' }))).data).toEqual({ x: '3', y: '2' });
       expect((await applyAs('two', applied({}))).data).toEqual({ x: '3' });
     });
 
-    test('a field of another manager is a conflict, unless forced', async () => {
+    test('an applied field of another manager is a conflict, unless forced', async () => {
       await applyAs('one', applied({ x: '1' }));
       expect(await codeOf(applyAs('two', applied({ x: '2' })))).toBe('KUBE_CONFLICT');
       expect((await applyAs('two', applied({ x: '2' }), true)).data).toEqual({ x: '2' });
@@ -54,7 +54,7 @@ export function serverSideApply(scene: () => Scene): void {
       expect(metadata.labels).toEqual({ a: 'b' });
     });
 
-    test('an old version in the body is a conflict, with or without force', async () => {
+    test('an apply with an old version in the body is a conflict, with or without force', async () => {
       const { metadata } = await applyAs('one', applied({ x: '1' }));
       const { resourceVersion } = metadata;
       await applyAs('one', applied({ x: '2' }, { resourceVersion }));
@@ -66,7 +66,7 @@ export function serverSideApply(scene: () => Scene): void {
       expect((await read('a'))?.data).toEqual({ x: '2' });
     });
 
-    test('with a version, does not create a deleted object again', async () => {
+    test('an apply with a version does not create a deleted object again', async () => {
       const { metadata } = await applyAs('one', applied({ x: '1' }));
       await kube.delete(configMaps, { namespace, name: 'a' });
       const { resourceVersion, uid } = metadata;
@@ -82,7 +82,7 @@ export function serverSideApply(scene: () => Scene): void {
       expect(again.metadata.resourceVersion).toBe(first.metadata.resourceVersion);
     });
 
-    test('merges webhooks by name', async () => {
+    test('an apply merges webhooks by name', async () => {
       const name = `${namespace}.hooks`;
       const hook = (hookName: string) => ({
         name: hookName,

@@ -16,7 +16,12 @@ export function contract(name: string, start: () => Promise<ContractServer>): vo
 
     beforeAll(async () => {
       server = await start();
-      kube = connect(server.config, { signal: stop.signal, rate: false });
+      const { clock } = server;
+      kube = connect(server.config, {
+        signal: stop.signal,
+        rate: false,
+        ...(clock === undefined ? {} : { clock }),
+      });
     });
     afterAll(async () => {
       stop.abort();

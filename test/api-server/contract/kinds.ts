@@ -39,7 +39,7 @@ export function kinds(scene: () => Scene): void {
       expect(found).toContain('b-later');
     });
 
-    test('selects by label and by field', async () => {
+    test('a list selects by label and by field', async () => {
       await make('a', {}, { part: 'x' });
       await make('b', {}, { part: 'y' });
       await make('c', {}, {});
@@ -58,7 +58,7 @@ export function kinds(scene: () => Scene): void {
       );
     });
 
-    test('metadataOnly sends no data', async () => {
+    test('a list with metadataOnly sends no data', async () => {
       await kube.create(secrets, {
         metadata: { name: 's', namespace, labels: { a: 'b' } },
         stringData: { k: 'v' },
@@ -129,7 +129,7 @@ export function kinds(scene: () => Scene): void {
       await kube.delete(customResourceDefinitions, { name: object.metadata.name });
     });
 
-    test('lists the served kinds', async () => {
+    test('the server lists the served kinds', async () => {
       expect(await kube.serves('', 'v1', 'secrets')).toBe(true);
       expect(await kube.serves('', 'v1', 'nothings')).toBe(false);
       expect(await kube.serves('apps', 'v1', 'deployments')).toBe(true);
@@ -174,7 +174,7 @@ export function kinds(scene: () => Scene): void {
       });
     });
 
-    test('answers plain paths', async () => {
+    test('the server answers plain paths', async () => {
       expect((await kube.raw('GET', '/readyz')).body).toBe('ok');
       expect(JSON.parse((await kube.raw('GET', '/version')).body)).toHaveProperty('gitVersion');
       expect(await codeOf(kube.raw('GET', '/apis/missing.test/v1'))).toBe('KUBE_NOT_FOUND');

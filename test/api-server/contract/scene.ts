@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type ConfigMap, configMaps, type Kube, type KubeConfig, namespaces } from '@handover/kube';
+import type { TestClock } from '../src/test-clock.ts';
 
 export interface ContractServer {
+  /** Of a server that does not go by this machine's. */
+  readonly clock?: TestClock;
   readonly config: KubeConfig;
   /** Makes the server forget past changes. The objects stay. */
   forget(): Promise<void>;

@@ -1,11 +1,12 @@
 import { apiVersionOf, type ResourceKind } from '@handover/kube';
+import type { Clock } from '@handover/material';
 import { ApiFailure, badRequest, conflict, invalid, noSuchResource, notFound } from './api-failure.ts';
 import { apply, claim, managedFieldsOf, type Owner } from './apply.ts';
 import { History } from './history.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { BUILT_IN, kindsOfCrd, type ServedKind } from './known-kinds.ts';
 import {
-  currentTime,
+  apiTime,
   firstVersion,
   isUnchanged,
   type Meta,
@@ -36,18 +37,24 @@ const keyOf = (kind: ResourceKind, { namespace, name }: Where): string =>
 
 /** Objects, their versions and their history. */
 export class ApiStore {
+  readonly #clock: Clock;
   readonly history = new History();
   /** By the `continue` token of the next page. */
   readonly snapshots = new Map<string, Snapshot>();
   readonly #served = new Map<string, ServedKind>();
   readonly #objects = new Map<string, Stored>();
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock;
     for (const served of BUILT_IN) this.serve(served);
     for (const name of ['default', 'kube-system']) {
       const by = { manager: 'server', subresource: '', dryRun: false };
       this.create(this.kind('', 'v1', 'namespaces'), { namespace: undefined, name }, {}, by);
     }
+  }
+
+  #time(): string {
+    return apiTime(this.#clock.now());
   }
 
   serve(served: ServedKind): void {
@@ -87,7 +94,7 @@ export class ApiStore {
       const message = `${kind.plural} "${name}" already exists`;
       throw new ApiFailure(409, 'AlreadyExists', message, { name, kind: kind.plural });
     }
-    return this.#put(served, where, undefined, firstVersion(served, where, body), by);
+    return this.#put(served, where, undefined, firstVersion(served, where, body, this.#time()), by);
   }
 
   update(served: ServedKind, where: Where, body: JsonObject, by: By): JsonObject {
@@ -120,7 +127,7 @@ export class ApiStore {
   ): JsonObject {
     const stored = this.#objects.get(keyOf(served.kind, where));
     if (stored !== undefined) mustMatch(served.kind, where.name, stored.object, metaOf(body));
-    const time = currentTime();
+    const time = this.#time();
     const { object, owners } = apply(stored?.object, stored?.owners ?? [], body, { ...by, time });
     if (stored !== undefined) return this.#replace(served, where, stored, object, by, owners);
     if (metaOf(body).resourceVersion) throw conflict(served.kind.plural, where.name, MODIFIED);
@@ -143,7 +150,7 @@ export class ApiStore {
       if (deletionTimestamp !== undefined) return object;
       const metadata = {
         ...(object.metadata as JsonObject),
-        deletionTimestamp: currentTime(),
+        deletionTimestamp: this.#time(),
         deletionGracePeriodSeconds: 0,
       };
       return this.#record(served, where, object, { object: { ...object, metadata }, owners });
@@ -190,7 +197,7 @@ export class ApiStore {
     given?: readonly Owner[],
   ): JsonObject {
     const owners =
-      given ?? claim(stored?.object, object, stored?.owners ?? [], { ...by, time: currentTime() });
+      given ?? claim(stored?.object, object, stored?.owners ?? [], { ...by, time: this.#time() });
     const { resourceVersion: _, ...metadata } = object.metadata as JsonObject;
     const managedFields = managedFieldsOf(owners, apiVersionOf(served.kind));
     const next = { object: { ...object, metadata: { ...metadata, managedFields } }, owners };

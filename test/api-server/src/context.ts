@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Clock } from '@handover/material';
 import { noSuchResource } from './api-failure.ts';
 import type { ApiStore } from './api-store.ts';
 import type { SeenRequest } from './faults.ts';
@@ -15,6 +16,7 @@ export interface Context {
   readonly response: ServerResponse;
   readonly store: ApiStore;
   readonly bookmarkMs: number;
+  readonly clock: Clock;
   readonly streamingLists: boolean;
   readonly watching: (watch: Watching) => void;
 }

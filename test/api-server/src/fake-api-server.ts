@@ -2,7 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { Hidden, type KubeConfig, type ResourceKind } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { type Clock, HandoverError } from '@handover/material';
+import { systemClock } from '@handover/runtime/clock';
 import { answer } from './answer.ts';
 import { ApiFailure } from './api-failure.ts';
 import { ApiStore } from './api-store.ts';
@@ -20,6 +21,8 @@ export interface FakeApiServerOptions {
   readonly bookmarks?: number;
   /** False: the server has no streaming lists. Default true. */
   readonly streamingLists?: boolean;
+  /** Dates objects and answers. Default: this machine's. */
+  readonly clock?: Clock;
 }
 
 const MAX_BODY = 3 * 1024 * 1024;
@@ -44,7 +47,8 @@ function bodyOf(request: IncomingMessage): Promise<string> {
 /** A small API server for tests, on a loopback socket: store, conflicts, watches, 410, faults on demand. */
 export class FakeApiServer {
   readonly faults = new Faults();
-  #store = new ApiStore();
+  readonly #clock: Clock;
+  #store: ApiStore;
   /** The last requests, oldest first. */
   readonly requests: SeenRequest[] = [];
   readonly #sockets = new Set<Socket>();
@@ -56,6 +60,8 @@ export class FakeApiServer {
 
   constructor(options: FakeApiServerOptions = {}) {
     this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#store = new ApiStore(this.#clock);
   }
 
   static async start(options: FakeApiServerOptions = {}): Promise<FakeApiServer> {
@@ -163,7 +169,7 @@ export class FakeApiServer {
 
   /** Loses all objects and starts at low versions, like an etcd restored from an early backup. Cuts every connection. */
   restore(): void {
-    this.#store = new ApiStore();
+    this.#store = new ApiStore(this.#clock);
     this.cut();
   }
 
@@ -185,6 +191,8 @@ export class FakeApiServer {
       headers: request.headers,
       watch: /^(1|true)$/.test(url.searchParams.get('watch') ?? ''),
     };
+    // As Node would do it, by its own clock.
+    response.setHeader('date', new Date(this.#clock.now()).toUTCString());
     this.requests.push(seen);
     if (this.requests.length > REMEMBERED) this.requests.shift();
     try {
@@ -213,6 +221,7 @@ export class FakeApiServer {
       body,
       response,
       store: this.store,
+      clock: this.#clock,
       bookmarkMs: this.#options.bookmarks ?? 5_000,
       streamingLists: this.#options.streamingLists ?? true,
       watching: (watch) => {

@@ -60,6 +60,7 @@ export function startWatch(context: Context, asked: Asked): undefined {
     ended: initial,
     bookmarks: query.get('allowWatchBookmarks') === 'true',
     bookmarkMs: context.bookmarkMs,
+    clock: context.clock,
     lifetimeMs: seconds > 0 ? seconds * 1000 : undefined,
   });
   try {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { apiVersionOf, type ResourceKind } from '@handover/kube';
+import type { Instant } from '@handover/material';
 import { ApiFailure, conflict, invalid } from './api-failure.ts';
 import type { Owner } from './apply.ts';
 import { isObject, type JsonObject, sameJson } from './json.ts';
@@ -43,7 +44,8 @@ const FIXED = [
 export const MODIFIED =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-export const currentTime = (): string => new Date().toISOString().replace(/\.\d+/, '');
+/** Whole seconds, as the API has them. */
+export const apiTime = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+/, '');
 
 /** Base64 data out of stringData, as the API does for Secrets. */
 function normal(object: JsonObject): JsonObject {
@@ -75,6 +77,7 @@ export function firstVersion(
   { kind, hasStatus, generations }: ServedKind,
   { namespace, name }: Where,
   body: JsonObject,
+  time: string,
 ): JsonObject {
   const { status: _, ...withoutStatus } = body;
   return normal({
@@ -86,7 +89,7 @@ export function firstVersion(
       name,
       ...(namespace === undefined ? {} : { namespace }),
       uid: randomUUID(),
-      creationTimestamp: currentTime(),
+      creationTimestamp: time,
       ...(generations ? { generation: 1 } : {}),
     },
   });

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { apiVersionOf } from '@handover/kube';
+import type { Clock, Timer } from '@handover/material';
 import type { ApiFailure } from './api-failure.ts';
 import { type ApiStore, collectionOf } from './api-store.ts';
 import type { Recorded } from './history.ts';
@@ -21,6 +22,7 @@ export interface WatchOf {
   readonly bookmarks: boolean;
   readonly bookmarkMs: number;
   readonly lifetimeMs: number | undefined;
+  readonly clock: Clock;
 }
 
 /** One open watch. */
@@ -28,7 +30,7 @@ export class Watching {
   readonly #response: ServerResponse;
   readonly #store: ApiStore;
   readonly #of: WatchOf;
-  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #timers: Timer[] = [];
   #off: () => void = () => undefined;
   /** Sends nothing more and stays open, like a connection after its peer has vanished. */
   silent = false;
@@ -40,7 +42,7 @@ export class Watching {
   }
 
   start(): void {
-    const { from, initial, bookmarks, bookmarkMs, lifetimeMs, served, namespace } = this.#of;
+    const { from, initial, bookmarks, bookmarkMs, lifetimeMs, clock, served, namespace } = this.#of;
     const missed = from === undefined ? [] : this.#store.history.since(from);
     this.#response.writeHead(200, { 'content-type': 'application/json' });
     this.#response.flushHeaders();
@@ -52,8 +54,8 @@ export class Watching {
     }
     for (const recorded of missed) this.#tell(recorded);
     this.#off = this.#store.history.watch((recorded) => this.#tell(recorded));
-    if (bookmarks) this.#timers.push(setInterval(() => this.bookmark(), bookmarkMs).unref());
-    if (lifetimeMs !== undefined) this.#timers.push(setTimeout(() => this.end(), lifetimeMs).unref());
+    if (bookmarks) this.#timers.push(clock.every(bookmarkMs, () => this.bookmark()).unref());
+    if (lifetimeMs !== undefined) this.#timers.push(clock.after(lifetimeMs, () => this.end()).unref());
     this.#response.once('close', () => this.#stop());
   }
 
@@ -69,7 +71,7 @@ export class Watching {
 
   #stop(): void {
     this.#off();
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const timer of this.#timers) timer.cancel();
   }
 
   #tell({ collection, before, after, version }: Recorded): void {

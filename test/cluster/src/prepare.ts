@@ -1,6 +1,9 @@
-// First step of `npm run test:cluster`: builds binaries and packages, with progress, so that no test waits for them.
+// First step of `npm run test:cluster`: builds binaries and packages, with progress, so that no test waits for them. With --all, also what
+// other tiers build: the oldest release, helm, cert-manager's cainjector.
 import { HandoverError } from '@handover/material';
 import { findBinaries } from './binaries.ts';
+import { findCainjector } from './cainjector.ts';
+import { findHelm } from './helm.ts';
 import { type Binary, NEEDED } from './pins.ts';
 import { type Places, places, type Release } from './places.ts';
 import { installPackages, noNodeBecause } from './system-packages.ts';
@@ -24,6 +27,11 @@ const prepare = async (where: Places): Promise<void> => {
 
 try {
   await prepare(places());
+  if (process.argv.includes('--all')) {
+    await findHelm(say);
+    await prepare({ ...places(), release: 'oldest' });
+    await findCainjector(say);
+  }
 } catch (error) {
   const told = error instanceof HandoverError ? `${error.code}: ${error.message}` : String(error);
   process.stderr.write(`${told}\n`);

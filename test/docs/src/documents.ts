@@ -28,6 +28,7 @@ const CI = readFileSync(`${ROOT}.ci/run`, 'utf8');
 /** The steps in `.ci/run` of what readers do with one command. The newcomer's test runs that one command. */
 const IN_CI: Readonly<Record<string, readonly string[]>> = {
   'npm ci': ['npm ci --ignore-scripts', 'npm run build'],
+  'npm test': ['npm test -- --sequence.shuffle'],
 };
 
 /** Whether `.ci/run` runs exactly this command as a step: then this test skips it. */

@@ -41,7 +41,9 @@ const rows = (): readonly Row[] => {
 
 const exists = (table: string, name: string): boolean => {
   const places = name.includes('/') ? [name] : (FOLDERS[table] ?? []).map((folder) => `${folder}/${name}`);
-  return places.some((place) => existsSync(`${ROOT}packages/${place}.test.ts`));
+  return places.some((place) =>
+    ['.test.ts', '.system.test.ts'].some((ending) => existsSync(`${ROOT}packages/${place}${ending}`)),
+  );
 };
 
 test('both tables of attacks are read', () => {

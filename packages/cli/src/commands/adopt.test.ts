@@ -1,14 +1,13 @@
 import { createCipheriv, createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { day, instant } from '@handover/material';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { ERROR_LINE, handover, NOW } from '../../test/capture.ts';
 import { type Ca, caOf, crossOf, keyPem, leafOf, pems } from '../../test/material.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-adopt-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 let count = 0;
 let dir: string;
 let ca: Ca;

@@ -1,11 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-certgen-dir-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 const home = join(root, 'x');
 const on = (...args: readonly string[]) => handover([...args, '--home', `dir:${home}`]);
 const ID = 'envoy-gateway-system/envoy-gateway-ca';

@@ -1,13 +1,12 @@
 // Certgen over a state that was lost, or restored from a backup that is too old: no run can go on, and --overwrite recovers.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Certificate, instant, minute, parseCertificates, verifyChain } from '@handover/material';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW, type Ran } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-certgen-state-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 let count = 0;
 let dir: string;
 let passed = 0;

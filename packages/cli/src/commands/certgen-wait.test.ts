@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { instant, minute } from '@handover/material';
+import { temporaryFolder } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
 test('certgen --wait in a directory says Stable only when the old CA is gone, and gives up by name when it takes too long', async () => {
-  const root = mkdtempSync(join(tmpdir(), 'handover-certgen-wait-'));
+  const root = temporaryFolder({ inMemory: true });
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const file = join(root, 'mesh.yaml');
   const resource = (kind: string, name: string, spec: string): string =>

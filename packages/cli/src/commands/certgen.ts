@@ -94,7 +94,7 @@ const goOn = async (
     },
     lookEvery: workplace.lookEvery,
     timeout: flags.timeout,
-    now: context.now,
+    now: () => context.clock.now(),
     advice: 'run again with the same id',
   });
   return { results, written };

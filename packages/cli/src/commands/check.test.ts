@@ -1,12 +1,11 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { day, hour, instant } from '@handover/material';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-check-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 let count = 0;
 let dir: string;
 const begin = async (edit = (yaml: string): string => yaml): Promise<void> => {

@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { day, hour, instant, minute } from '@handover/material';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-clock-'));
-const dir = join(root, 'home');
-const home = `dir:${dir}`;
+let dir: string;
+let home: string;
 const UP = 1_000_000_000;
 const FAR = instant(NOW + 5 * 365 * day);
 
@@ -15,11 +13,12 @@ const FAR = instant(NOW + 5 * 365 * day);
 const at = (now: number, up: number, ...args: string[]) =>
   handover(args, { now: instant(now), sinceBoot: up });
 
-beforeAll(async () => {
+beforeEach(async () => {
+  dir = join(temporaryFolder({ inMemory: true }), 'home');
+  home = `dir:${dir}`;
   await at(NOW, UP, 'init', dir);
   await at(NOW, UP, 'run', dir, '--once');
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 describe('handover clock', () => {
   test('says when nothing waits for the clock', async () => {
@@ -47,6 +46,9 @@ describe('handover clock', () => {
   });
 
   test('ends CLOCK_BEHIND: dates ahead of the clock are set to now, and a valid CA takes over', async () => {
+    const ahead = UP + minute;
+    await at(FAR, ahead, 'clock', '--confirm', '--home', home);
+    await at(FAR, ahead, 'run', dir, '--once');
     const [now, up] = [NOW + hour, UP + hour];
     expect((await at(now, up, 'run', dir, '--once')).stderr).toMatch(/^CLOCK_BEHIND: .*clock --confirm/m);
     const { stdout } = await at(now, up, 'clock', '--confirm', '--json', '--home', home);

@@ -1,47 +1,20 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
-import { handover, NOW } from '../../test/capture.ts';
-import { run } from '../run.ts';
+import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
+import { goOn, handover, NOW } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-dashboard-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 
 /** `handover run` with a page, for as long as `use` takes. */
-const running = async (dir: string, use: (url: string) => Promise<void>): Promise<string> => {
-  const stop = new AbortController();
-  let stdout = '';
-  let heard: (url: string) => void = () => {};
-  const url = new Promise<string>((resolve) => {
-    heard = resolve;
-  });
-  const ran = run(['run', dir, '--dashboard-address', '0'], {
-    stdin: (async function* () {})(),
-    stdout: {
-      write: (text: string) => {
-        stdout += text;
-        const found = /dashboard: (\S+)/.exec(stdout)?.[1];
-        if (found !== undefined) heard(found);
-      },
-    },
-    stderr: { write: () => {} },
-    colours: false,
-    now: () => NOW,
-    sinceBoot: () => NOW,
-    untilStopped: () => stop.signal,
-    goOnUnheard: () => {},
-    exitCode: 0,
-  });
-  try {
-    await use(await url);
-  } finally {
-    stop.abort();
-    expect(await ran).toBe(0);
-  }
-  return stdout;
+const running = async (dir: string, use: (url: string) => Promise<void>): Promise<void> => {
+  const live = goOn(['run', dir, '--dashboard-address', '0'], { clock: new TestClock(NOW) });
+  const found = (): string => /dashboard: (\S+)/.exec(live.said())?.[1] ?? '';
+  await eventually(() => found() !== '');
+  await use(found());
+  expect(await live.stop()).toBe(0);
 };
 
 const filesUnder = (path: string): readonly string[] =>
@@ -111,9 +84,10 @@ test('without being asked a run opens no port', async () => {
     'dashboard',
   );
   writeFileSync(join(dir, 'touched'), '');
-  const stop = new AbortController();
-  setTimeout(() => stop.abort(), 500);
-  expect((await handover(['run', dir], { signal: stop.signal })).stdout).not.toContain('http');
+  const live = goOn(['run', dir], { clock: new TestClock(NOW) });
+  await eventually(() => live.said().includes('ready'));
+  expect(await live.stop()).toBe(0);
+  expect(live.said()).not.toContain('http');
 });
 
 test.each(['here', '127.0.0.1:', '127.0.0.1:70000', 'http://127.0.0.1:80'])(

@@ -58,6 +58,8 @@ Examples:
         said = `${moment.rotation} ${moment.phase}`;
       };
       const report = await demo({
+        clock: context.clock,
+        sinceBoot: context.sinceBoot,
         rotations: flags.rotations,
         port: flags.port,
         onMoment,

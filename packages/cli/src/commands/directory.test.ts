@@ -1,13 +1,13 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { MemoryAuthorities } from '@handover/engine';
 import { instant } from '@handover/material';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Around, ERROR_LINE, handover, NOW } from '../../test/capture.ts';
+import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type Around, ERROR_LINE, goOn, handover, NOW, turning } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-cli-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 let count = 0;
 let dir: string;
 beforeEach(() => {
@@ -383,15 +383,16 @@ describe('Every mistake a person can make is one line that says what to do', () 
 
 test('status --watch shows changes until it is stopped, and run ends when asked to', async () => {
   await begin((yaml) => yaml.replace('reloadWithin: 3m', 'reloadWithin: 0s'));
-  const stop = new AbortController();
-  const watching = handover(['status', '--watch', '--json', '--home', `dir:${dir}`], { signal: stop.signal });
-  const running = handover(['run', dir, '--json'], { signal: stop.signal });
-  const second = handover(['rotate', 'internal', '--wait', '--home', `dir:${dir}`]);
-  await second;
-  expect((await statusAt(0)).generations).toMatchObject([{ generation: 2 }]);
-  setTimeout(() => stop.abort(), 1_200);
-  const [watched, ran] = await Promise.all([watching, running]);
-  expect(watched.stdout.trim().split('\n').length).toBeGreaterThan(1);
-  expect(ran).toMatchObject({ code: 0, stderr: '' });
+  const clock = new TestClock(NOW);
+  const watching = goOn(['status', '--watch', '--json', '--home', `dir:${dir}`], { clock });
+  const running = goOn(['run', dir], { clock });
+  await eventually(() => running.said().includes('ready: '));
+  await turning(clock, handover(['rotate', 'internal', '--wait', '--home', `dir:${dir}`], { clock }));
+  await clock.advance(1_000);
+  const seen = watching.said().trim().split('\n');
+  expect(seen.length).toBeGreaterThan(1);
+  expect(JSON.parse(seen.at(-1) ?? '').authorities[0].generations).toMatchObject([{ generation: 2 }]);
+  expect(await watching.stop()).toBe(0);
+  expect(await running.stop()).toBe(0);
   expect(existsSync(join(dir, 'state/lock'))).toBe(false);
 });

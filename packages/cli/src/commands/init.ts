@@ -1,4 +1,5 @@
 import { DirectoryHome, diskFiles } from '@handover/engine';
+import { systemClock } from '@handover/runtime/clock';
 import type { Define } from '../context.ts';
 import { STARTING_POINT } from '../directory/starting-point.ts';
 import { CliError } from '../error.ts';
@@ -26,7 +27,7 @@ Example:
           { path: dir },
         );
       }
-      await new DirectoryHome(dir).make();
+      await new DirectoryHome(dir, { timers: systemClock }).make();
       const path = `${dir}/${NAME}`;
       await diskFiles.create(path, STARTING_POINT, { mode: 0o644 });
       context.stdout.write(

@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type OutputContent, outputBytes, Password } from '@handover/core';
 import { bytesOf, PrivateKey } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, test } from 'vitest';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 import { caOf, keyPem, leafOf } from '../../test/material.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'handover-keystores-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryFolder({ inMemory: true });
 const file = (name: string, content: string | Uint8Array): string => {
   const path = join(dir, name);
   writeFileSync(path, content);

@@ -58,7 +58,7 @@ Examples:
           context.exitCode = 1;
         }
       }
-      const now = context.now();
+      const now = context.clock.now();
       const relations = relate(files);
       const inspected = files.map((file) => ({ file, warnings: warningsOf(file, relations, now) }));
       if (options.json === true) {

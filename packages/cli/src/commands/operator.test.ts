@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { TestClock } from '@handover/test-api-server';
 import { afterAll, expect, test } from 'vitest';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 
@@ -66,14 +67,17 @@ test('a health port that is taken is one line', async () => {
 });
 
 test('an API server that cannot be reached is no reason to end; a signal is, and that is a success', async () => {
+  const clock = new TestClock();
   const stop = new AbortController();
-  setTimeout(() => stop.abort(), 1_500);
-  const ran = await handover(
-    [
-      ...['operator', '-f', good, '--kubeconfig', nowhere],
-      ...['--health-address', '127.0.0.1:0', '--dashboard-address', '0'],
-    ],
-    { signal: stop.signal },
+  clock.after(60_000, () => stop.abort());
+  const ran = await clock.during(
+    handover(
+      [
+        ...['operator', '-f', good, '--kubeconfig', nowhere],
+        ...['--health-address', '127.0.0.1:0', '--dashboard-address', '0'],
+      ],
+      { signal: stop.signal, clock },
+    ),
   );
   expect(ran).toMatchObject({ code: 0, stderr: '' });
   const lines = ran.stdout
@@ -104,9 +108,10 @@ test('a dashboard port that was asked for and is taken is one line; the usual on
   await new Promise<void>((resolve) =>
     usual.once('error', () => resolve()).listen(8082, '127.0.0.1', resolve),
   );
+  const clock = new TestClock();
   const stop = new AbortController();
-  setTimeout(() => stop.abort(), 500);
-  const without = await handover(flags, { signal: stop.signal });
+  clock.after(500, () => stop.abort());
+  const without = await clock.during(handover(flags, { signal: stop.signal, clock }));
   usual.close();
   expect(without.code).toBe(0);
   expect(without.stdout).toContain('"event":"no dashboard"');

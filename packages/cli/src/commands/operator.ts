@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
 import type { BoundedServer } from '@handover/engine';
 import type { Kube, ReloadReport, RequestReport } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { type Clock, HandoverError } from '@handover/material';
 import { Operator, resourcesOfFile, serveHealth } from '@handover/operator';
 import type { Logger } from 'pino';
 import type { Define } from '../context.ts';
@@ -40,12 +40,13 @@ export const define: Define = (command, context) => {
     const log = createLog({
       level: flags.logLevel,
       write: (line) => context.stdout.write(line),
-      now: context.now,
+      now: () => context.clock.now(),
     });
     const said = new EventLog(log);
-    const metrics = new Metrics({ version: version(), now: context.now });
+    const metrics = new Metrics({ version: version(), now: () => context.clock.now() });
     const [traceRequest, sayReload] = [logRequest(log), logReload(log)];
     const reports = {
+      clock: context.clock,
       timeout: REQUEST_MS,
       onRequest: (report: RequestReport): void => {
         metrics.onRequest(report);
@@ -61,7 +62,7 @@ export const define: Define = (command, context) => {
     const { kube: swift } = await connectKube(flags, end.signal, { ...reports, rate: false });
     const board: Board = new Board({
       title: namespace,
-      now: context.now,
+      now: () => context.clock.now(),
       rest: () => restOf(operator, board),
       repairsTold: true,
       note: () => noteOf(operator),
@@ -110,12 +111,12 @@ export const define: Define = (command, context) => {
           metrics,
           kube: reviewer,
           log,
-          now: context.now,
+          clock: context.clock,
           signal: end.signal,
         });
       }
-      dashboard = await openDashboard(board, flags.dashboardAddress, log);
-      void followLeader(operator, board, AbortSignal.any([signal, end.signal]));
+      dashboard = await openDashboard(board, context.clock, flags.dashboardAddress, log);
+      void followLeader(operator, board, context.clock, AbortSignal.any([signal, end.signal]));
       await operator.run(signal);
     } finally {
       await dashboard?.close();
@@ -132,7 +133,7 @@ const openMetrics = async (
     readonly metrics: Metrics;
     readonly kube: Kube;
     readonly log: Logger;
-    readonly now: () => number;
+    readonly clock: Clock;
     readonly signal: AbortSignal;
   },
 ): Promise<BoundedServer> => {
@@ -144,12 +145,13 @@ const openMetrics = async (
 /** Another operator on the same machine may have the default port: then there is no dashboard. A port from the flag has to be free. */
 const openDashboard = async (
   board: Board,
+  clock: Clock,
   address: readonly [string, number],
   log: Logger,
 ): Promise<Dashboard | undefined> => {
   const [host, port] = address;
   try {
-    const dashboard = await serveDashboard({ board, host, port });
+    const dashboard = await serveDashboard({ board, clock, host, port });
     log.info({ event: 'dashboard', url: dashboard.url });
     return dashboard;
   } catch (error) {

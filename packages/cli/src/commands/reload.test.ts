@@ -1,13 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HookStatus, Status } from '@handover/engine';
 import { instant } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'handover-reload-'));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = temporaryFolder({ inMemory: true });
 
 const API = 'apiVersion: handover.dev/v1alpha1';
 const yamlOf = (leaf: string, bundle: string): string =>

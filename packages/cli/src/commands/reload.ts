@@ -1,5 +1,4 @@
 import { type DirectoryHome, type Hook, hookLine, hookStanding, restarts } from '@handover/engine';
-import { pause } from '@handover/runtime/pause';
 import type { Context, Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { CliError } from '../error.ts';
@@ -44,7 +43,7 @@ const hookIn = (home: DirectoryHome, name: string): Hook => {
 };
 
 /** Here, under the directory's lock; or by the process that runs on the directory. */
-const runHook = async (home: DirectoryHome, hook: Hook, context: Context): Promise<void> => {
+const runHook = async (home: DirectoryHome, hook: Hook, { clock, untilStopped }: Context): Promise<void> => {
   const holder = home.holder();
   if (holder === undefined) {
     const lock = await home.lock();
@@ -56,10 +55,10 @@ const runHook = async (home: DirectoryHome, hook: Hook, context: Context): Promi
     return;
   }
   const request = await home.hookRequests.ask(hook.name);
-  const signal = context.untilStopped();
-  const end = performance.now() + WAIT_MS[restarts(hook) ? 'restart' : 'reload'];
+  const signal = untilStopped();
+  const end = clock.monotonic() + WAIT_MS[restarts(hook) ? 'restart' : 'reload'];
   while (home.hookRequests.isPending(request)) {
-    if (signal.aborted || performance.now() > end) {
+    if (signal.aborted || clock.monotonic() > end) {
       await home.hookRequests.remove(request);
       throw new CliError(
         'HOOK_UNANSWERED',
@@ -67,7 +66,7 @@ const runHook = async (home: DirectoryHome, hook: Hook, context: Context): Promi
         { path: home.path, retry: 'later' },
       );
     }
-    await pause(LOOK_MS, signal);
+    await clock.sleep(LOOK_MS, signal);
   }
 };
 

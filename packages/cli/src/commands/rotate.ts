@@ -41,7 +41,7 @@ Examples:
     )
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
-      const id = flags.id ?? `asked-${new Date(context.now()).toISOString().replace(/[-:.]/g, '')}`;
+      const id = flags.id ?? `asked-${new Date(context.clock.now()).toISOString().replace(/[-:.]/g, '')}`;
       /** A later rotation begins only after this one. */
       const isOver = ({ status, observation }: AuthorityStanding): boolean => {
         const { ids = [] } = observation.record?.state ?? {};

@@ -48,10 +48,10 @@ const openDashboard = async (
   const { Board, serveDashboard } = await import('@handover/dashboard');
   const board = new Board({
     title: home.path,
-    now: context.now,
+    now: () => context.clock.now(),
     rest: async () => restOfStatus(await home.fresh()),
   });
-  return { board, dashboard: await serveDashboard({ board, host, port }) };
+  return { board, dashboard: await serveDashboard({ board, clock: context.clock, host, port }) };
 };
 
 const hasFailed = (event: ControllerEvent): boolean =>
@@ -103,7 +103,7 @@ Examples:
       const log = createLog({
         level: flags.logLevel,
         write: (line) => context.stdout.write(line),
-        now: context.now,
+        now: () => context.clock.now(),
       });
       const counted: readonly Meters[] = metrics === undefined ? [] : [metrics.meters];
       const home = openHome(dir, context, combineMeters(...counted, ...(flags.json ? [logMeters(log)] : [])));
@@ -136,7 +136,8 @@ Examples:
       };
       const catalogue = home.load();
       const stopped = flags.once === true ? undefined : context.untilStopped(GRACE_MS);
-      const waited = await waitForLock(home, stopped ?? AbortSignal.timeout(ONCE_WAITS_MS), {
+      const waited = await waitForLock(home, stopped ?? context.clock.timeout(ONCE_WAITS_MS), {
+        clock: context.clock,
         stays: stopped !== undefined,
         say: (line) =>
           flags.json === true
@@ -154,7 +155,7 @@ Examples:
         if (flags.json === true) log.info({ event: 'serving', url });
         else context.stdout.write(`metrics on ${url}\n`);
       }
-      const tick = live ? setInterval(() => waits.show(), EVERY_MS) : undefined;
+      const tick = live ? context.clock.every(EVERY_MS, () => waits.show()) : undefined;
       try {
         if (flags.dashboardAddress !== undefined && flags.once !== true) {
           shown = await openDashboard(home, flags.dashboardAddress, context);
@@ -174,7 +175,7 @@ Examples:
           await refuseFailedHooks(home);
         } else await runDirectory(home, on, stopped);
       } finally {
-        clearInterval(tick);
+        tick?.cancel();
         waits.clear();
         await server?.close();
         await shown?.dashboard.close();
@@ -199,10 +200,10 @@ const refuseWrong = async (home: DirectoryHome): Promise<void> => {
 };
 
 /** prom-client is loaded only where metrics are asked for. */
-const openMetrics = async ({ metricsAddress }: Flags, { now }: Context): Promise<Metrics | undefined> => {
+const openMetrics = async ({ metricsAddress }: Flags, { clock }: Context): Promise<Metrics | undefined> => {
   if (metricsAddress === undefined) return undefined;
   const { Metrics } = await import('../metrics/metrics.ts');
-  return new Metrics({ version: version(), now });
+  return new Metrics({ version: version(), now: () => clock.now() });
 };
 
 const serve = async (

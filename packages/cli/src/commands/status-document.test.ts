@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'handover-status-document-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryFolder({ inMemory: true });
 const at = new Date(NOW).toISOString();
 const checked = (document: unknown, ...flags: readonly string[]) => {
   const path = join(dir, 'status.json');

@@ -35,7 +35,7 @@ Examples:
   $ curl -s http://127.0.0.1:9464/handover/status | handover status-document check -`,
     )
     .action(async (_: 'check', path: string, options: { json?: true }) => {
-      const document = documentOf(await readInput(path, context.stdin), context.now());
+      const document = documentOf(await readInput(path, context.stdin), context.clock.now());
       const name = path === '-' ? 'standard input' : path;
       if (typeof document === 'string')
         throw new CliError(

@@ -1,15 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DirectoryHome } from '@handover/engine';
 import { day, hour, instant } from '@handover/material';
-import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { handover, NOW } from '../../test/capture.ts';
+import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { goOn, handover, NOW, turning } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-status-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 let count = 0;
 let dir: string;
 beforeEach(async () => {
@@ -129,18 +127,20 @@ test('A consumer is asked once while status --watch looks on and nothing changes
     readFileSync(file, 'utf8').replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`),
   );
   await once();
-  const stop = new AbortController();
-  const ticks = vi.spyOn(DirectoryHome.prototype, 'load');
-  onTestFinished(() => ticks.mockRestore());
   asked = 0;
-  const watching = handover(['status', '--watch', '--json', '--home', `dir:${dir}`], { signal: stop.signal });
-  await vi.waitFor(() => expect(ticks.mock.calls.length).toBeGreaterThan(4), { timeout: 20_000 });
+  const clock = new TestClock(NOW);
+  const live = goOn(['status', '--watch', '--json', '--home', `dir:${dir}`], { clock });
+  await eventually(() => live.said() !== '');
+  await clock.advance(10_000);
   expect(asked).toBe(1);
-  await handover(['rotate', 'default/internal', '--home', `dir:${dir}`]);
+  await clock.advance(2_000);
+  expect(asked).toBe(2);
+  await turning(clock, handover(['rotate', 'default/internal', '--home', `dir:${dir}`], { clock }));
   asked = 0;
-  await vi.waitFor(() => expect(asked).toBe(1), { timeout: 4_000 });
-  stop.abort();
-  expect((await watching).stdout.trim().split('\n')).toHaveLength(2);
+  await clock.advance(1_000);
+  expect(asked).toBe(1);
+  expect(await live.stop()).toBe(0);
+  expect(live.said().trim().split('\n')).toHaveLength(2);
 });
 
 test('A CA that is dated ahead of the clock, or has ended, is not ready even without a leaf', async () => {

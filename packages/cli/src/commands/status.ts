@@ -1,6 +1,5 @@
 import { type AuthorityId, type Look, type Status, statusOf } from '@handover/engine';
 import { HandoverError } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -65,7 +64,7 @@ Examples:
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ status: Status; revisions: string; at: number }> => {
           const revisions = await revisionsIn(await open.look(), only);
-          return { status: await statusOf(open.look, only), revisions, at: performance.now() };
+          return { status: await statusOf(open.look, only), revisions, at: context.clock.monotonic() };
         };
         const textOf = (status: Status): string =>
           flags.json === true
@@ -84,10 +83,10 @@ Examples:
           if (same !== shown) context.stdout.write(`${live ? CLEAR : ''}${textOf(looked.status)}`);
           shown = same;
           if (signal === undefined) return;
-          await pause(EVERY_MS, signal);
+          await context.clock.sleep(EVERY_MS, signal);
           if (signal.aborted) return;
           open.reload();
-          const isOld = performance.now() - looked.at > goodForMs(looked.status);
+          const isOld = context.clock.monotonic() - looked.at > goodForMs(looked.status);
           if (isOld || (await revisionsIn(await open.look(), only)) !== looked.revisions)
             looked = await look();
         }

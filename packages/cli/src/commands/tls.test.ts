@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, endpointSlices, type KubeObject, namespaces, services } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FakeApiServer, temporaryFolder } from '@handover/test-api-server';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 import { tlsServer } from '../../test/tls-server.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'handover-tls-'));
+const folder = temporaryFolder({ inMemory: true });
 const write = (name: string, content: unknown): string => {
   writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
   return join(folder, name);
@@ -173,6 +172,7 @@ describe('handover tls check --home kube', () => {
   let kubeconfig: string;
   const end = new AbortController();
   const asked = new Set<string>();
+  beforeEach(() => asked.clear());
   let port = 0;
 
   const service = (name: string, spec: object): KubeObject =>

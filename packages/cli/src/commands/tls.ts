@@ -97,7 +97,7 @@ Examples:
       const targets = await targetsOf(server, flags, context);
       const checks = await inTurn(targets, AT_ONCE, async ({ pod, ...target }) => ({
         ...(pod === undefined ? {} : { pod }),
-        ...(await checkTls(target, measure, { timeoutMs: flags.timeout })),
+        ...(await checkTls(target, measure, { clock: context.clock, timeoutMs: flags.timeout })),
       }));
       const isMatch = checks.every(({ verdict }) => verdict === 'match');
       if (!isMatch) context.exitCode = 1;

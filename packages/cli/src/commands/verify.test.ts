@@ -3,20 +3,18 @@ import {
   cpSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { day, instant, parseCertificates } from '@handover/material';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-verify-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 let count = 0;
 let dir: string;
 const WEB = 'default/secrets/web';

@@ -1,10 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Clock } from '@handover/material';
 import type { Running } from './service.ts';
 
 /** Serves what each service has loaded, and restarts services. Loopback only. */
 export async function serveControl(
   services: ReadonlyMap<string, Running>,
+  clock: Clock,
 ): Promise<{ readonly server: Server; readonly port: number }> {
   const server = createServer((request, response) => {
     const [, kind, name = '', verb] = (request.url ?? '').split('/');
@@ -15,7 +17,7 @@ export async function serveControl(
       service.restart().then(() => response.writeHead(204).end(), failed);
     else if (verb === undefined && request.method === 'GET')
       service
-        .status(Date.now())
+        .status(clock.now())
         .then(
           (status) =>
             response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(status)),

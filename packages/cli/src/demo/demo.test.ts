@@ -1,7 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { handover } from '../../test/capture.ts';
+import { handover, turning } from '../../test/capture.ts';
 import { demo, type Moment } from './demo.ts';
 
 const leftovers = () =>
@@ -14,10 +16,14 @@ test('a rotation under live traffic in every direction fails no handshake, and n
   const phases = new Set<string>();
   let url = '';
   let page = '';
-  const report = await demo({
+  // The handshakes verify by this machine's clock.
+  const clock = new TestClock(instant(Date.now()));
+  const shown = demo({
+    clock,
+    sinceBoot: () => clock.monotonic(),
     rotations: 1,
     port: 0,
-    pace: 0.25,
+    pace: 0.1,
     signal: new AbortController().signal,
     onMoment: (moment: Moment) => {
       phases.add(moment.phase);
@@ -28,6 +34,7 @@ test('a rotation under live traffic in every direction fails no handshake, and n
         });
     },
   });
+  const report = await turning(clock, shown);
   expect(report).toMatchObject({
     rotations: 1,
     failures: 0,
@@ -44,9 +51,10 @@ test('a rotation under live traffic in every direction fails no handshake, and n
 test('Ctrl-C in the middle leaves nothing behind, and the figures so far are printed', async () => {
   const before = leftovers();
   const stop = new AbortController();
-  const ran = handover(['demo', '--json'], { signal: stop.signal });
-  setTimeout(() => stop.abort(), 1_500);
-  const { code, stdout } = await ran;
+  const clock = new TestClock(instant(Date.now()));
+  const ran = handover(['demo', '--json'], { clock, signal: stop.signal });
+  clock.after(1_500, () => stop.abort());
+  const { code, stdout } = await turning(clock, ran);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ rotations: 0, failures: 0, perRotation: [] });
   expect(leftovers()).toEqual(before);

@@ -3,8 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plan } from '@handover/core';
 import { Board, serveDashboard } from '@handover/dashboard';
-import { type ControllerEvent, DirectoryHome, passOnce, restOfStatus, runDirectory } from '@handover/engine';
-import { pause } from '@handover/runtime/pause';
+import {
+  type ControllerEvent,
+  type DirectoryHome,
+  passOnce,
+  restOfStatus,
+  runDirectory,
+} from '@handover/engine';
+import type { Clock } from '@handover/material';
+import type { Context } from '../context.ts';
+import { openHome } from '../directory/open-home.ts';
 import { tellBoard } from '../tell-board.ts';
 import { serveControl } from './control.ts';
 import { Load } from './load.ts';
@@ -40,7 +48,7 @@ export interface Moment {
   readonly url: string;
 }
 
-export interface DemoOptions {
+export interface DemoOptions extends Pick<Context, 'clock' | 'sinceBoot'> {
   /** How many rotations; undefined: without end. */
   readonly rotations: number | undefined;
   readonly port: number;
@@ -84,22 +92,22 @@ async function show(
   ending: AbortController,
   options: DemoOptions,
 ): Promise<DemoReport> {
-  const began = performance.now();
-  const { pace = 1 } = options;
+  const { pace = 1, clock } = options;
+  const began = clock.monotonic();
   const yaml = (text: string) => writeFile(join(directory, 'demo.yaml'), text, { mode: 0o644 });
-  const home = new DirectoryHome(directory);
+  const home = openHome(directory, options);
   await yaml(demoYaml(0, undefined, pace));
   const lock = await home.lock();
   closers.push(() => lock.release());
   await passOnce(home, home.load(), () => {});
   for (const { name, manner } of MEMBERS) {
     const paced = manner.kind === 'slow' ? { ...manner, ms: manner.ms * pace } : manner;
-    const service = newService(name, paced, `${home.out}/demo/secrets/${name}`);
+    const service = newService(name, paced, `${home.out}/demo/secrets/${name}`, clock);
     services.set(name, service);
     await service.start();
   }
 
-  const load = new Load([...services.values()], PER_SECOND);
+  const load = new Load([...services.values()], PER_SECOND, clock);
   const perRotation: Rotation[] = [];
   let rotation = 0;
   let plan: Plan | undefined;
@@ -113,14 +121,14 @@ async function show(
     const phase = plan?.phase ?? 'Stable';
     return { rotation, phase, waitsFor: blocker?.consumer, handshakes, failures, perSecond, url };
   };
-  const control = await serveControl(services);
+  const control = await serveControl(services, clock);
   closers.push(() => new Promise((closed) => control.server.close(closed).closeAllConnections()));
   const board = new Board({
     title: 'demo on this machine',
-    now: Date.now,
+    now: () => clock.now(),
     rest: async () => restOfStatus(await home.fresh()),
   });
-  const page = await serveDashboard({ board, port: options.port, option: '--port' });
+  const page = await serveDashboard({ board, clock, port: options.port, option: '--port' });
   closers.push(() => page.close());
   url = page.url;
   await yaml(demoYaml(control.port, new Map([...services].map(([name, { port }]) => [name, port])), pace));
@@ -144,8 +152,8 @@ async function show(
     () => running,
     () => loading,
   );
-  const ticking = setInterval(() => {
-    const at = performance.now();
+  const ticking = clock.every(1_000, () => {
+    const at = clock.monotonic();
     const failures = load.failures - counted.failures;
     board.counted(load.handshakes - counted.handshakes - failures, failures);
     counted = { handshakes: load.handshakes, failures: load.failures };
@@ -155,20 +163,20 @@ async function show(
       perSecond: Math.round(((load.handshakes - rate.handshakes) * 1000) / (at - rate.at)),
     };
     options.onMoment(moment());
-  }, 1_000);
-  closers.push(() => clearInterval(ticking));
+  });
+  closers.push(() => ticking.cancel());
   options.onMoment(moment());
 
   while (!signal.aborted && (options.rotations === undefined || rotation < options.rotations)) {
     rotation++;
-    const one = await rotate(home, rotation, load, heard, signal, () => options.onMoment(moment()));
+    const one = await rotate(clock, home, rotation, load, heard, signal, () => options.onMoment(moment()));
     if (one !== undefined) perRotation.push(one);
-    await pause(BETWEEN_MS, signal);
+    await clock.sleep(BETWEEN_MS, signal);
   }
   const least = Math.ceil((options.rotations ?? 0) * LEAST_PER_ROTATION * pace);
   while (!signal.aborted && load.handshakes < least) {
-    if (performance.now() - began > MOST_SECONDS * 1000) break;
-    await pause(BETWEEN_MS, signal);
+    if (clock.monotonic() - began > MOST_SECONDS * 1000) break;
+    await clock.sleep(BETWEEN_MS, signal);
   }
   ending.abort();
   await Promise.all([running, loading]);
@@ -177,7 +185,7 @@ async function show(
     rotations: perRotation.length,
     handshakes: load.handshakes,
     failures: load.failures,
-    seconds: rounded(performance.now() - began),
+    seconds: rounded(clock.monotonic() - began),
     perRotation,
     problems: load.problems,
   };
@@ -185,6 +193,7 @@ async function show(
 
 /** One rotation from its request until the old CA is gone; undefined: it was interrupted. */
 const rotate = async (
+  clock: Clock,
   home: DirectoryHome,
   rotation: number,
   load: Load,
@@ -192,7 +201,7 @@ const rotate = async (
   signal: AbortSignal,
   changed: () => void,
 ): Promise<Rotation | undefined> => {
-  const began = performance.now();
+  const began = clock.monotonic();
   const before = { handshakes: load.handshakes, failures: load.failures };
   const phases: Record<string, number> = {};
   let phase = '';
@@ -201,7 +210,7 @@ const rotate = async (
     const listener = (event: ControllerEvent): void => {
       if (event.kind !== 'acted' && event.kind !== 'rested') return;
       if (event.plan.phase !== phase) {
-        const at = performance.now();
+        const at = clock.monotonic();
         if (phase !== '') phases[phase] = rounded((phases[phase] ?? 0) * 1000 + at - since);
         phase = event.plan.phase;
         since = at;
@@ -224,7 +233,7 @@ const rotate = async (
   return {
     rotation,
     generation: state?.generations[0]?.number ?? 0,
-    seconds: rounded(performance.now() - began),
+    seconds: rounded(clock.monotonic() - began),
     phases: moving,
     handshakes: load.handshakes - before.handshakes,
     failures: load.failures - before.failures,

@@ -1,3 +1,4 @@
+import type { Clock } from '@handover/material';
 import type { Running } from './service.ts';
 
 const WORKERS = 12;
@@ -10,10 +11,12 @@ export class Load {
   readonly problems: string[] = [];
   readonly #services: readonly Running[];
   readonly #perSecond: number;
+  readonly #clock: Clock;
 
-  constructor(services: readonly Running[], perSecond: number) {
+  constructor(services: readonly Running[], perSecond: number, clock: Clock) {
     this.#services = services;
     this.#perSecond = perSecond;
+    this.#clock = clock;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -21,12 +24,12 @@ export class Load {
       this.#services.filter((to) => to !== from).map((to) => [from, to] as const),
     );
     let next = 0;
-    const began = performance.now();
+    const began = this.#clock.monotonic();
     const worker = async (): Promise<void> => {
       while (!signal.aborted) {
         const turn = next++;
-        const wait = began + (turn * 1000) / this.#perSecond - performance.now();
-        if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+        const wait = began + (turn * 1000) / this.#perSecond - this.#clock.monotonic();
+        if (wait > 0) await this.#clock.sleep(wait);
         const pair = pairs[turn % pairs.length];
         if (pair === undefined || signal.aborted) return;
         const problem = await pair[0].call(pair[1]);

@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '@handover/runtime/clock';
 import { Service } from './service.ts';
 import type { Given, ServiceAnswer, ServiceCall } from './threaded-service.ts';
 
 const { name, manner, folder } = workerData as Given;
-const service = new Service(name, manner, folder);
+const service = new Service(name, manner, folder, systemClock);
 
 const done = async (asked: ServiceCall): Promise<unknown> => {
   switch (asked.do) {

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { instant } from '@handover/material';
-import { afterAll, expect, test } from 'vitest';
+import { systemClock } from '@handover/runtime/clock';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
 import { Service } from './service.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-service-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 
 const secretIn = async (name: string): Promise<string> => {
   const dir = join(root, name);
@@ -18,7 +17,7 @@ const secretIn = async (name: string): Promise<string> => {
 
 test('a service of the demo accepts the right name of the right CA, and nothing else', async () => {
   const folder = await secretIn('one');
-  const service = (name: string, from: string) => new Service(name, { kind: 'hot' }, from);
+  const service = (name: string, from: string) => new Service(name, { kind: 'hot' }, from, systemClock);
   const client = service('client', folder);
   const right = service('localhost', folder);
   const misnamed = service('elsewhere', folder);

@@ -9,7 +9,7 @@ import {
   type Server,
   type TLSSocket,
 } from 'node:tls';
-import { parseCertificates } from '@handover/material';
+import { type Clock, parseCertificates, type Timer } from '@handover/material';
 
 /** How a service picks up changed files. */
 export type Manner =
@@ -51,17 +51,19 @@ export class Service implements Running {
   readonly name: string;
   readonly manner: Manner;
   readonly #folder: string;
+  readonly #clock: Clock;
   #loaded: Loaded;
   #server: Server | undefined;
-  #watcher: NodeJS.Timeout | undefined;
-  #pending: NodeJS.Timeout | undefined;
+  #watcher: Timer | undefined;
+  #pending: Timer | undefined;
   readonly #old = new Set<Server>();
   reloads = 0;
 
-  constructor(name: string, manner: Manner, folder: string) {
+  constructor(name: string, manner: Manner, folder: string, clock: Clock) {
     this.name = name;
     this.manner = manner;
     this.#folder = folder;
+    this.#clock = clock;
     this.#loaded = this.#read();
   }
 
@@ -77,14 +79,14 @@ export class Service implements Running {
     await this.#listen();
     if (this.manner.kind === 'restart-only') return;
     const delay = this.manner.kind === 'slow' ? this.manner.ms : 0;
-    this.#watcher = setInterval(() => {
+    this.#watcher = this.#clock.every(LOOK_EVERY_MS, () => {
       if (this.#pending !== undefined || readlinkSync(`${this.#folder}/..data`) === this.#loaded.stamp)
         return;
-      this.#pending = setTimeout(() => {
+      this.#pending = this.#clock.after(delay, () => {
         this.#pending = undefined;
         this.#reload();
-      }, delay);
-    }, LOOK_EVERY_MS);
+      });
+    });
   }
 
   #reload(): void {
@@ -118,10 +120,12 @@ export class Service implements Running {
     // Closing at once would reset calls that the kernel has accepted and the process has not.
     if (old === undefined) return;
     this.#old.add(old);
-    setTimeout(() => {
-      this.#old.delete(old);
-      old.close();
-    }, DRAIN_MS).unref();
+    this.#clock
+      .after(DRAIN_MS, () => {
+        this.#old.delete(old);
+        old.close();
+      })
+      .unref();
   }
 
   get port(): number {
@@ -145,13 +149,13 @@ export class Service implements Running {
       // verified the chain, and checks the name as well.
       socket.getPeerCertificate = () => ({}) as DetailedPeerCertificate;
       const end = (problem: string | undefined): void => {
-        clearTimeout(timer);
+        timer.cancel();
         socket.removeAllListeners();
         socket.on('error', () => {});
         socket.destroy();
         resolve(problem);
       };
-      const timer = setTimeout(() => end('timeout'), TIMEOUT_MS);
+      const timer = this.#clock.after(TIMEOUT_MS, () => end('timeout'));
       socket.on('secureConnect', () => socket.write('x'));
       socket.on('data', () => end(undefined));
       socket.on('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));
@@ -178,8 +182,8 @@ export class Service implements Running {
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.#watcher);
-    clearTimeout(this.#pending);
+    this.#watcher?.cancel();
+    this.#pending?.cancel();
     this.#server?.close();
     for (const old of this.#old) old.close();
   }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import type { Clock } from '@handover/material';
 import { type Address, type Manner, type Running, Service } from './service.ts';
 
 export interface Given {
@@ -86,8 +87,8 @@ class ThreadedService implements Running {
   }
 }
 
-export const newService = (name: string, manner: Manner, folder: string): Running =>
+export const newService = (name: string, manner: Manner, folder: string, clock: Clock): Running =>
   // Tests run from source, which a plain worker cannot load.
   import.meta.url.endsWith('.ts')
-    ? new Service(name, manner, folder)
+    ? new Service(name, manner, folder, clock)
     : new ThreadedService({ name, manner, folder });

@@ -26,9 +26,14 @@ export const homePath = (home: string, elsewhere?: string): string => {
   );
 };
 
-export const openHome = (path: string, context: Context, meters?: Meters): DirectoryHome =>
+export const openHome = (
+  path: string,
+  { clock, sinceBoot }: Pick<Context, 'clock' | 'sinceBoot'>,
+  meters?: Meters,
+): DirectoryHome =>
   new DirectoryHome(path, {
-    clock: new SteadyClock(diskFiles, `${path}/state`, context.now, context.sinceBoot),
+    timers: clock,
+    clock: new SteadyClock(diskFiles, `${path}/state`, () => clock.now(), sinceBoot),
     meters,
   });
 

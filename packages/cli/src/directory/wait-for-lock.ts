@@ -1,5 +1,5 @@
 import type { DirectoryHome } from '@handover/engine';
-import { pause } from '@handover/runtime/pause';
+import type { Clock } from '@handover/material';
 import { isCode } from '../error.ts';
 
 const LOOK_MS = 250;
@@ -11,7 +11,11 @@ const LOOK_MS = 250;
 export const waitForLock = async (
   home: DirectoryHome,
   signal: AbortSignal,
-  { stays, say }: { readonly stays: boolean; readonly say: (line: string) => void },
+  {
+    clock,
+    stays,
+    say,
+  }: { readonly clock: Clock; readonly stays: boolean; readonly say: (line: string) => void },
 ): Promise<Awaited<ReturnType<DirectoryHome['lock']>> | undefined> => {
   let told: number | undefined;
   while (!signal.aborted) {
@@ -25,7 +29,7 @@ export const waitForLock = async (
         told = holder.pid;
       }
     }
-    await pause(LOOK_MS, signal);
+    await clock.sleep(LOOK_MS, signal);
   }
   return undefined;
 };

@@ -39,7 +39,7 @@ export class WaitsBelow {
     const [id, waiting] = first;
     const more =
       others.length === 0 ? '' : ` (and ${amount(others.length, 'more authority', 'more authorities')})`;
-    this.#line.show(waiting, this.#context.now(), `${id}${more}: `);
+    this.#line.show(waiting, this.#context.clock.now(), `${id}${more}: `);
   }
 
   clear(): void {

@@ -1,9 +1,9 @@
 import { Board } from '@handover/dashboard';
-import { connect, namespaces, secrets } from '@handover/kube';
+import { connect, secrets } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { Operator, RESOURCE_KINDS } from '@handover/operator';
-import { FakeApiServer } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
+import { ClusterWorld } from '../../test/cluster-world.ts';
 import { tellBoard } from '../tell-board.ts';
 import { followLeader, noteOf, restOf } from './board.ts';
 
@@ -37,14 +37,14 @@ test('repairs, refusals and failures of an operator are on the board, with the p
 });
 
 test('of two replicas the leader shows its actions, and the other what the leader recorded', async () => {
-  const server = await FakeApiServer.start();
-  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
+  const world = await ClusterWorld.open({ namespaces: ['handover-system', 'shop', 'tenant'] });
+  const { server, kube, clock } = world;
   const end = new AbortController();
-  const client = () => connect(server.config, { signal: end.signal });
+  const client = () => connect(server.config, { signal: new AbortController().signal, clock });
   const replica = (identity: string) => {
     const board: Board = new Board({
       title: identity,
-      now: Date.now,
+      now: () => clock.now(),
       repairsTold: true,
       note: () => noteOf(operator),
       rest: () => restOf(operator, board),
@@ -57,71 +57,49 @@ test('of two replicas the leader shows its actions, and the other what the leade
     });
     return { board, operator, running: operator.run(end.signal) };
   };
-  const kube = client();
-  for (const name of ['handover-system', 'shop'])
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   const first = replica('first');
-  await expect.poll(() => first.operator.leads, { timeout: 60_000 }).toBe(true);
+  await clock.until(() => first.operator.leads);
   const second = replica('second');
   onTestFinished(async () => {
     end.abort();
-    await Promise.all([first.running, second.running]);
-    await server.stop();
+    await clock.during(Promise.all([first.running, second.running]));
   });
-  void followLeader(second.operator, second.board, end.signal, 100);
-  const apiVersion = 'handover.dev/v1alpha1';
-  await kube.create(RESOURCE_KINDS.Authority, {
-    apiVersion,
-    kind: 'Authority',
-    metadata: { name: 'mesh', namespace: 'shop' },
-    spec: {},
-  } as never);
-  await kube.create(RESOURCE_KINDS.Leaf, {
-    apiVersion,
-    kind: 'Leaf',
-    metadata: { name: 'gateway', namespace: 'shop' },
-    spec: { authority: 'mesh', secretName: 'gateway', dnsNames: ['gateway.shop.svc'] },
-  } as never);
+  void followLeader(second.operator, second.board, clock, end.signal);
+  await world.authority('shop/mesh');
+  await world.leaf('shop/gateway', 'mesh');
   const shown = async ({ board }: { board: Board }) => {
     const { authorities, about } = await board.document();
     return { phase: authorities[0]?.phase, leaf: authorities[0]?.leaves[0]?.generation, note: about.note };
   };
-  await expect
-    .poll(() => shown(first), { timeout: 60_000 })
-    .toEqual({ phase: 'Stable', leaf: 1, note: null });
-  await expect
-    .poll(() => shown(second), { timeout: 60_000 })
-    .toEqual({ phase: 'Stable', leaf: 1, note: expect.stringMatching(/^first leads/) });
-  const another = (name: string, spec: object) =>
-    kube.create(RESOURCE_KINDS.Authority, {
-      apiVersion,
-      kind: 'Authority',
-      metadata: { name, namespace: 'tenant' },
-      spec,
-    } as never);
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tenant' } });
-  await another('a', {});
+  await world.soon(async () => expect(await shown(first)).toEqual({ phase: 'Stable', leaf: 1, note: null }));
+  await world.soon(async () =>
+    expect(await shown(second)).toEqual({
+      phase: 'Stable',
+      leaf: 1,
+      note: expect.stringMatching(/^first leads/),
+    }),
+  );
+  await world.authority('tenant/a');
   const states = async () => (await kube.list(secrets, { namespace: 'handover-system' })).items.length;
-  await expect.poll(states, { timeout: 60_000 }).toBe(2);
+  await world.soon(async () => expect(await states()).toBe(2));
   // Its new namesake has no right to the state of the old one, which is that Authority's trouble alone.
   await kube.delete(RESOURCE_KINDS.Authority, { namespace: 'tenant', name: 'a' });
-  await another('a', {});
-  await another('invalid', { rotation: { settle: '3m' } });
-  await kube.create(RESOURCE_KINDS.Leaf, {
-    apiVersion,
-    kind: 'Leaf',
-    metadata: { name: 'later', namespace: 'shop' },
-    spec: { authority: 'mesh', secretName: 'later', dnsNames: ['later.shop.svc'] },
-  } as never);
+  await world.authority('tenant/a');
+  await world.authority('tenant/invalid', { rotation: { settle: '3m' } });
+  await world.leaf('shop/later', 'mesh');
   const known = async () => {
     const { authorities, remarks } = await second.board.document();
     const mesh = authorities.find(({ name }) => name === 'mesh');
     return { leaves: mesh?.leaves.map(({ generation }) => generation), remarks };
   };
-  await expect.poll(known, { timeout: 60_000 }).toEqual({
-    leaves: [1, 1],
-    remarks: [expect.stringMatching(/^Authority tenant\/invalid: RESOURCE_INVALID: spec\.rotation\.settle/)],
-  });
+  await world.soon(async () =>
+    expect(await known()).toEqual({
+      leaves: [1, 1],
+      remarks: [
+        expect.stringMatching(/^Authority tenant\/invalid: RESOURCE_INVALID: spec\.rotation\.settle/),
+      ],
+    }),
+  );
   // A replica that only watches writes nothing.
   expect((await second.board.document()).log).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import type { Board, RestShown } from '@handover/dashboard';
 import { restOfStatus, unusableLine } from '@handover/engine';
+import type { Clock } from '@handover/material';
 import type { Operator } from '@handover/operator';
-import { pause } from '@handover/runtime/pause';
 
 const NOTHING: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
 
@@ -20,11 +20,11 @@ const ASIDE_EVERY_MS = 2_000;
 export const followLeader = async (
   operator: Operator,
   board: Board,
+  clock: Clock,
   signal: AbortSignal,
-  every: number = ASIDE_EVERY_MS,
 ): Promise<void> => {
   while (!signal.aborted) {
-    await pause(every, signal);
+    await clock.sleep(ASIDE_EVERY_MS, signal);
     if (signal.aborted || operator.leads || !board.watched) continue;
     try {
       for (const look of await operator.lookAside())

@@ -35,14 +35,18 @@ export async function openCertgenHome(
   flags: CertgenFlags,
   resources: readonly Resource[],
   takesOver: boolean,
-  context: Pick<Context, 'stderr' | 'now'>,
+  context: Pick<Context, 'stderr' | 'clock'>,
 ): Promise<CertgenHome & { close(): void }> {
   const namespace = stateNamespace(flags, resources);
   const end = new AbortController();
   try {
-    const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS });
+    const { kube } = await connectKube(flags, end.signal, { timeout: REQUEST_MS, clock: context.clock });
     // A Job's log has both streams; stdout is the result.
-    const log = createLog({ level: 'info', write: (line) => context.stderr.write(line), now: context.now });
+    const log = createLog({
+      level: 'info',
+      write: (line) => context.stderr.write(line),
+      now: () => context.clock.now(),
+    });
     const opened = await openCertgen({
       kube,
       namespace,

@@ -1,64 +1,31 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { IssuedEntry } from '@handover/engine';
-import { connect, events, type KubeObject, namespaces, secrets } from '@handover/kube';
+import { events, secrets } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
 import { RESOURCE_KINDS } from '@handover/operator';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
-import { goOn } from '../../test/live.ts';
+import { expect, test } from 'vitest';
+import { ClusterWorld } from '../../test/cluster-world.ts';
 import { EventLog } from '../event-log.ts';
 import { createLog } from '../log.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-issued-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-const resource = (kind: 'Authority' | 'Leaf', name: string, spec: object): KubeObject =>
-  ({
-    apiVersion: 'handover.dev/v1alpha1',
-    kind,
-    metadata: { name, namespace: 'default' },
-    spec,
-  }) as KubeObject;
-
 test('an operator writes every certificate to its log at any level, with its requester, and in Events', async () => {
-  const server = await FakeApiServer.start();
-  onTestFinished(() => server.stop());
-  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
-  const end = new AbortController();
-  onTestFinished(() => end.abort());
-  const kube = connect(server.config, { signal: end.signal });
-  const kubeconfig = join(root, 'kubeconfig');
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [{ name: 'x', cluster: { server: server.url } }],
-      contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
-      users: [{ name: 'x', user: {} }],
-      'current-context': 'x',
-    }),
-  );
-  await kube
-    .create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } })
-    .catch(() => {});
-  const authority = await kube.create(
-    RESOURCE_KINDS.Authority,
-    resource('Authority', 'mesh', {
+  const world = await ClusterWorld.open();
+  const { kube } = world;
+  const authority = await world.ask(
+    'Authority',
+    'default/mesh',
+    {
       rotation: { reloadWithin: '0s' },
       consumers: [{ name: 'web', presents: true, verifies: true, leaf: 'web', reload: 'hot' }],
-    }),
-    { fieldManager: 'helm' },
+    },
+    'helm',
   );
-  const leaf = await kube.create(
-    RESOURCE_KINDS.Leaf,
-    resource('Leaf', 'web', { authority: 'mesh', dnsNames: ['web.default.svc'], usages: ['server'] }),
-    { fieldManager: 'argocd' },
+  const leaf = await world.ask(
+    'Leaf',
+    'default/web',
+    { authority: 'mesh', dnsNames: ['web.default.svc'], usages: ['server'] },
+    'argocd',
   );
-  const live = goOn([
-    ...['operator', '--kubeconfig', kubeconfig, '--namespace', 'default'],
-    ...['--health-address', '127.0.0.1:0', '--dashboard-address', '0', '--log-level', 'error'],
-  ]);
+  const live = world.operate('--log-level', 'error');
   const issued = (): readonly (IssuedEntry & { readonly event: string })[] =>
     live
       .said()
@@ -66,8 +33,7 @@ test('an operator writes every certificate to its log at any level, with its req
       .split('\n')
       .filter((line) => line.includes('"event":"issued"'))
       .map((line) => JSON.parse(line));
-  const soon = (look: () => void | Promise<void>): Promise<void> =>
-    vi.waitFor(look, { timeout: 60_000, interval: 100 });
+  const soon = (look: () => void | Promise<void>): Promise<void> => world.soon(look);
   await soon(() => expect(issued()).toHaveLength(2));
   await kube.patch(
     RESOURCE_KINDS.Authority,
@@ -126,12 +92,8 @@ test('an operator writes every certificate to its log at any level, with its req
     ]);
   });
   expect(live.said()).not.toContain('"event":"acted"');
-  const status = goOn([
-    ...['status', 'default/mesh', '--json', '--home', 'kube', '--kubeconfig', kubeconfig],
-    ...['--operator-namespace', 'default'],
-  ]);
-  await soon(() => expect(status.said()).toContain('\n'));
-  const { history } = JSON.parse(status.said()).authorities[0];
+  const status = await world.runs('status', 'default/mesh', '--json');
+  const { history } = JSON.parse(status.stdout).authorities[0];
   expect(history[1]).toMatchObject({
     step: 'mint',
     rotation: 'q1',
@@ -141,7 +103,7 @@ test('an operator writes every certificate to its log at any level, with its req
     step: 'activate',
     evidence: [{ consumer: 'web', by: 'unused', at: null }],
   });
-}, 120_000);
+});
 
 test('one certificate is one line with one time, at every level', () => {
   let text = '';

@@ -15,11 +15,11 @@ const PATIENCE_MS = 30_000;
 const LOOK_EVERY = duration(1_000);
 
 /** A cluster that an operator keeps. */
-const kept = async (flags: HomeFlags): Promise<OpenHome> => {
+const kept = async (flags: HomeFlags, { clock }: Context): Promise<OpenHome> => {
   const end = new AbortController();
   const { signal } = end;
   try {
-    const { kube } = await connectKube(flags, signal);
+    const { kube } = await connectKube(flags, signal, { clock });
     // Watches try for ever; a person at a terminal wants to know that there is no answer.
     await kube.raw('GET', '/version', { timeout: PATIENCE_MS });
     const view = await openView({ kube, namespace: ownNamespace(flags.operatorNamespace), signal });
@@ -62,7 +62,7 @@ const unkept = async (
 export const kubernetes: HomeOpener = {
   open: (flags, context) => {
     const { resources } = askedResources(flags);
-    return resources === undefined ? kept(flags) : unkept(flags, resources, context);
+    return resources === undefined ? kept(flags, context) : unkept(flags, resources, context);
   },
   workplace: async (flags, resources, context) => {
     if (resources === undefined)

@@ -1,38 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { apiServices, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
+import { apiServices, type KubeObject, secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { handover, type Ran } from '../../test/capture.ts';
-import { goOn, type Live } from '../../test/live.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Live, Ran } from '../../test/capture.ts';
+import { ClusterWorld } from '../../test/cluster-world.ts';
 
-let root: string;
-let server: FakeApiServer;
-let end: AbortController;
-let kube: Kube;
+let world: ClusterWorld;
 let operator: Live;
 
-const resource = (kind: 'Authority' | 'Leaf', namespace: string, name: string, spec: object): KubeObject =>
-  ({ apiVersion: 'handover.dev/v1alpha1', kind, metadata: { name, namespace }, spec }) as KubeObject;
-const authority = (namespace: string, name: string, spec: object = {}): Promise<KubeObject> =>
-  kube.create(RESOURCE_KINDS.Authority, resource('Authority', namespace, name, spec));
-const leaf = (namespace: string, name: string, of: string): Promise<KubeObject> =>
-  kube.create(
-    RESOURCE_KINDS.Leaf,
-    resource('Leaf', namespace, name, { authority: of, dnsNames: [`${name}.${namespace}.svc`] }),
-  );
-const soon = <T>(look: () => T | Promise<T>): Promise<T> =>
-  vi.waitFor(look, { timeout: 60_000, interval: 50 });
-const kubeconfig = (): string => join(root, 'kubeconfig');
-const runs = (...args: readonly string[]): Promise<Ran> =>
-  handover([
-    ...args,
-    ...['--home', 'kube', '--kubeconfig', kubeconfig(), '--operator-namespace', 'handover-system'],
-  ]);
+const runs = (...args: readonly string[]): Promise<Ran> => world.runs(...args);
+const soon = <T>(look: () => T | Promise<T>): Promise<T> => world.soon(look);
 const readyOf = async (kind: 'Authority' | 'Leaf', namespace: string, name: string) => {
-  const { status } = (await kube.get(RESOURCE_KINDS[kind], { namespace, name })) as {
+  const { status } = (await world.kube.get(RESOURCE_KINDS[kind], { namespace, name })) as {
     status?: { conditions?: readonly { type: string; status: string; message?: string }[] };
   };
   return status?.conditions?.find(({ type }) => type === 'Ready');
@@ -41,35 +19,14 @@ const isReady = (...of: Parameters<typeof readyOf>): Promise<void> =>
   soon(async () => expect(await readyOf(...of)).toMatchObject({ status: 'True' }));
 
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'handover-unusable-'));
-  server = await FakeApiServer.start();
-  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal });
-  writeFileSync(
-    kubeconfig(),
-    JSON.stringify({
-      clusters: [{ name: 'x', cluster: { server: server.url } }],
-      contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
-      users: [{ name: 'x', user: {} }],
-      'current-context': 'x',
-    }),
-  );
-  for (const name of ['shop', 'tenant', 'handover-system'])
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  await authority('shop', 'mesh');
-  await leaf('shop', 'web', 'mesh');
-  operator = goOn([
-    ...['operator', '--kubeconfig', kubeconfig(), '--namespace', 'handover-system'],
-    ...['--health-address', '127.0.0.1:0', '--dashboard-address', '0'],
-  ]);
+  world = await ClusterWorld.open({
+    namespace: 'handover-system',
+    namespaces: ['shop', 'tenant', 'handover-system'],
+  });
+  await world.authority('shop/mesh');
+  await world.leaf('shop/web', 'mesh');
+  operator = world.operate();
   await isReady('Leaf', 'shop', 'web');
-});
-afterEach(async () => {
-  await operator.stop();
-  end.abort();
-  await server.stop();
-  rmSync(root, { recursive: true, force: true });
 });
 
 /** How each way of spoiling one Authority looks in every command. */
@@ -127,11 +84,11 @@ const expectNamed = async (id: string, code: string, why: RegExp): Promise<void>
 describe('One Authority that cannot be used hides no other', () => {
   const AT = { namespace: 'tenant', name: 'mesh' };
   beforeEach(async () => {
-    await authority('tenant', 'mesh');
+    await world.authority('tenant/mesh');
     await isReady('Authority', 'tenant', 'mesh');
   });
   const state = async (): Promise<{ readonly namespace: string; readonly name: string }> => {
-    const { items } = await kube.list(secrets, { namespace: 'handover-system' });
+    const { items } = await world.kube.list(secrets, { namespace: 'handover-system' });
     const found = items.find(
       ({ metadata }) => metadata.annotations?.['handover.dev/authority'] === 'tenant/mesh',
     );
@@ -139,51 +96,49 @@ describe('One Authority that cannot be used hides no other', () => {
   };
   const spoil = async (text: string): Promise<void> => {
     const data = { 'authority.json': Buffer.from(text).toString('base64') };
-    await kube.patch(secrets, await state(), { merge: { data } });
+    await world.kube.patch(secrets, await state(), { merge: { data } });
   };
 
-  test('its state belongs to the Authority that had its name before', async () => {
-    await kube.delete(RESOURCE_KINDS.Authority, AT);
-    await authority('tenant', 'mesh');
+  test('An Authority whose state belongs to the one that had its name before hides no other', async () => {
+    await world.kube.delete(RESOURCE_KINDS.Authority, AT);
+    await world.authority('tenant/mesh');
     await expectNamed('tenant/mesh', 'STATE_OF_ANOTHER', /kubectl -n handover-system annotate secret /);
   });
 
-  test('its state belongs to no Authority by UID, and is older than it', async () => {
+  test('An Authority whose state belongs to no UID, and is older than the Authority, hides no other', async () => {
     const at = await state();
     const annotations = { 'handover.dev/authority-uid': null };
-    await kube.patch(secrets, at, { merge: { metadata: { annotations } } });
+    await world.kube.patch(secrets, at, { merge: { metadata: { annotations } } });
     expect(await runs('status', 'tenant/mesh')).toMatchObject({ code: 0 });
-    await kube.delete(RESOURCE_KINDS.Authority, AT);
+    await world.kube.delete(RESOURCE_KINDS.Authority, AT);
     // Dates of the API server have whole seconds.
-    const { metadata } = (await kube.get(secrets, at)) ?? {};
-    const made = Date.parse(metadata?.creationTimestamp ?? '');
-    await vi.waitUntil(() => Date.now() >= made + 1_000, { timeout: 5_000 });
-    await authority('tenant', 'mesh');
+    await world.clock.advance(1_000);
+    await world.authority('tenant/mesh');
     await expectNamed('tenant/mesh', 'STATE_OF_ANOTHER', /kubectl -n handover-system annotate secret /);
   });
 
-  test('its state is no JSON', async () => {
+  test('An Authority whose state is no JSON hides no other', async () => {
     await spoil('{');
     await expectNamed('tenant/mesh', 'STATE_UNREADABLE', /restore it from a backup/);
   });
 
-  test('its state lacks the key', async () => {
-    await kube.patch(secrets, await state(), { merge: { data: { 'authority.json': null } } });
+  test('An Authority whose state lacks the key hides no other', async () => {
+    await world.kube.patch(secrets, await state(), { merge: { data: { 'authority.json': null } } });
     await expectNamed('tenant/mesh', 'STATE_UNREADABLE', /lacks the key authority\.json/);
   });
 
-  test('the CA that it is to adopt cannot be used', async () => {
-    await kube.delete(RESOURCE_KINDS.Authority, AT);
-    await kube.delete(secrets, await state());
-    const made = await kube.get(secrets, { namespace: 'shop', name: 'web' });
-    await kube.create(secrets, {
+  test('An Authority that is to adopt a CA which cannot be used hides no other', async () => {
+    await world.kube.delete(RESOURCE_KINDS.Authority, AT);
+    await world.kube.delete(secrets, await state());
+    const made = await world.kube.get(secrets, { namespace: 'shop', name: 'web' });
+    await world.kube.create(secrets, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { namespace: 'tenant', name: 'theirs' },
       // A CA beside a key of another certificate.
       data: { 'tls.crt': made?.data?.['ca.crt'] ?? '', 'tls.key': made?.data?.['tls.key'] ?? '' },
     });
-    await authority('tenant', 'mesh', {
+    await world.authority('tenant/mesh', {
       adopt: { secret: 'theirs' },
       bundle: { configMapName: 'another' },
     });
@@ -193,10 +148,10 @@ describe('One Authority that cannot be used hides no other', () => {
 
 describe('An Authority that is invalid', () => {
   beforeEach(async () => {
-    await authority('default', 'oldy', { rotation: { settle: '3m' } });
+    await world.authority('default/oldy', { rotation: { settle: '3m' } });
   });
 
-  test('is named by every command that looks, with the reason', async () => {
+  test('An invalid Authority is named by every command that looks, with the reason', async () => {
     await expectNamed(
       'default/oldy',
       'RESOURCE_INVALID',
@@ -204,7 +159,7 @@ describe('An Authority that is invalid', () => {
     );
   });
 
-  test('is no Authority that does not exist, for commands that work on it and Leaves that name it', async () => {
+  test('An invalid Authority is no Authority that does not exist, for commands that work on it and Leaves that name it', async () => {
     const says =
       /^RESOURCE_INVALID: Authority default\/oldy exists, but it is invalid: spec\.rotation\.settle: is now called reloadWithin; .*; correct it first/;
     for (const args of [['rotate'], ['distrust', '--generation', '1', '--yes']]) {
@@ -216,14 +171,14 @@ describe('An Authority that is invalid', () => {
     }
     for (const command of ['rotate', 'status'])
       expect((await runs(command, 'default/none')).stderr).toMatch(/^AUTHORITY_UNKNOWN: there is no /);
-    await leaf('default', 'web', 'oldy');
+    await world.leaf('default/web', 'oldy');
     await soon(async () =>
       expect(await readyOf('Leaf', 'default', 'web')).toMatchObject({
         status: 'False',
         message: expect.stringContaining('Authority default/oldy is invalid'),
       }),
     );
-    await kube.create(apiServices, {
+    await world.kube.create(apiServices, {
       apiVersion: 'apiregistration.k8s.io/v1',
       kind: 'APIService',
       metadata: { name: 'v1.example.com', annotations: { 'handover.dev/inject-ca-from': 'default/oldy' } },
@@ -235,9 +190,9 @@ describe('An Authority that is invalid', () => {
     );
   });
 
-  test('has objects that no command advises to remove', async () => {
+  test('An invalid Authority has objects that no command advises to remove', async () => {
     const settle = { rotation: { settle: '3m' } };
-    await kube.patch(
+    await world.kube.patch(
       RESOURCE_KINDS.Authority,
       { namespace: 'shop', name: 'mesh' },
       { merge: { spec: settle } },
@@ -247,18 +202,15 @@ describe('An Authority that is invalid', () => {
       expect(stdout).toMatch(/^Authority shop\/mesh: RESOURCE_INVALID: /m);
       expect(stdout).not.toContain('remove it');
     }
-    await kube.delete(RESOURCE_KINDS.Authority, { namespace: 'shop', name: 'mesh' });
+    await world.kube.delete(RESOURCE_KINDS.Authority, { namespace: 'shop', name: 'mesh' });
     expect((await runs('verify')).stdout).toMatch(
       /^shop\/configmaps\/mesh-trust\/ca\.crt: .* remove it once/m,
     );
   });
 
-  test('a Leaf that is invalid is named too', async () => {
-    await kube.delete(RESOURCE_KINDS.Authority, { namespace: 'default', name: 'oldy' });
-    await kube.create(
-      RESOURCE_KINDS.Leaf,
-      resource('Leaf', 'shop', 'bad', { authority: 'mesh', dnsName: 'x' }),
-    );
+  test('A Leaf that is invalid is named too', async () => {
+    await world.kube.delete(RESOURCE_KINDS.Authority, { namespace: 'default', name: 'oldy' });
+    await world.ask('Leaf', 'shop/bad', { authority: 'mesh', dnsName: 'x' });
     for (const command of ['status', 'verify', 'plan'])
       expect(await runs(command)).toMatchObject({
         code: 1,
@@ -273,7 +225,7 @@ describe('An Authority that is invalid', () => {
 
 test('A rotation that is requested during another says which one comes first', async () => {
   const rotation = (fields: object) =>
-    kube.patch(
+    world.kube.patch(
       RESOURCE_KINDS.Authority,
       { namespace: 'shop', name: 'mesh' },
       { merge: { spec: { rotation: fields } } },

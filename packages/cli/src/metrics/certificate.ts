@@ -1,9 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:https';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { generateKey, issueCa, issueLeaf, localSigner } from '@handover/core';
-import { after, day, encodePem, HandoverError, hour, instant, parseCertificate } from '@handover/material';
+import {
+  after,
+  type Clock,
+  day,
+  encodePem,
+  HandoverError,
+  hour,
+  type Instant,
+  parseCertificate,
+} from '@handover/material';
 import { type Identity, openIdentity } from '@handover/runtime';
 
 const LOOK_AGAIN_MS = 5_000;
@@ -17,8 +25,7 @@ interface Served {
 }
 
 /** A self-made certificate, used while there is no other: it hides tokens from passive listeners, no more. */
-const ownCertificate = async (nowMs: number): Promise<Served> => {
-  const now = instant(nowMs);
+const ownCertificate = async (now: Instant): Promise<Served> => {
   const dates = { notBefore: after(now, -hour), notAfter: after(now, LIFETIME) };
   const signer = localSigner(generateKey('ECDSA-P256').privateKey);
   const leaf = generateKey('ECDSA-P256');
@@ -46,7 +53,7 @@ const ownCertificate = async (nowMs: number): Promise<Served> => {
 export interface CertificateOptions {
   /** Folder with `tls.crt` and `tls.key`, reloaded when they change; undefined: a self-made certificate. */
   readonly folder: string | undefined;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly onProblem: (error: HandoverError) => void;
   readonly signal: AbortSignal;
 }
@@ -56,7 +63,7 @@ export interface CertificateOptions {
  * they send a token.
  */
 export async function certificateFor(options: CertificateOptions): Promise<(server: Server) => void> {
-  const { folder, now, onProblem, signal } = options;
+  const { folder, clock, onProblem, signal } = options;
   let told = '';
   const open = async (): Promise<Identity | undefined> => {
     if (folder === undefined) return undefined;
@@ -71,22 +78,23 @@ export async function certificateFor(options: CertificateOptions): Promise<(serv
   };
   const first = await open();
   if (first !== undefined) return (server) => first.serve(server);
-  const own = await ownCertificate(now());
+  const own = await ownCertificate(clock.now());
   return (server) => {
     let isOwn = true;
     const serve = (served: Served): void => {
       if (isOwn) server.setSecureContext({ ...served, minVersion: 'TLSv1.2' });
     };
     serve(own);
-    const timer = setInterval(() => void ownCertificate(now()).then(serve), RENEW_MS).unref();
-    server.once('close', () => clearInterval(timer));
+    const timer = clock.every(RENEW_MS, () => void ownCertificate(clock.now()).then(serve)).unref();
+    server.once('close', () => timer.cancel());
     if (folder === undefined) return;
     void (async () => {
       for (;;) {
-        await pause(LOOK_AGAIN_MS, undefined, { signal, ref: false });
+        await clock.sleep(LOOK_AGAIN_MS, signal);
+        if (signal.aborted) return;
         const identity = await open();
         if (identity === undefined) continue;
-        clearInterval(timer);
+        timer.cancel();
         isOwn = false;
         identity.serve(server);
         return;

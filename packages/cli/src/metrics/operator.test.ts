@@ -1,86 +1,37 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { configMaps, connect, type KubeObject, secrets } from '@handover/kube';
+import { configMaps, secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { ClusterWorld } from '../../test/cluster-world.ts';
 import { keysIn, keysMade } from '../../test/keys-made.ts';
-import { goOn } from '../../test/live.ts';
-
-const root = mkdtempSync(join(tmpdir(), 'handover-operator-metrics-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-const resource = (kind: 'Authority' | 'Leaf', name: string, spec: object): KubeObject =>
-  ({
-    apiVersion: 'handover.dev/v1alpha1',
-    kind,
-    metadata: { name, namespace: 'default' },
-    spec,
-  }) as KubeObject;
 
 test('an operator’s rotation is seen in /metrics, and no key in anything that it says at trace level', async () => {
   const made = keysMade();
   onTestFinished(() => made.end());
-  const server = await FakeApiServer.start();
-  onTestFinished(() => server.stop());
-  for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
-  const end = new AbortController();
-  onTestFinished(() => end.abort());
-  const kube = connect(server.config, { signal: end.signal });
-  const kubeconfig = join(root, 'kubeconfig');
-  writeFileSync(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [{ name: 'x', cluster: { server: server.url } }],
-      contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
-      users: [{ name: 'x', user: {} }],
-      'current-context': 'x',
-    }),
-  );
-  await kube.create(
-    RESOURCE_KINDS.Authority,
-    resource('Authority', 'mesh', {
-      rotation: { reloadWithin: '0s' },
-      consumers: [{ name: 'web', presents: true, verifies: true, leaf: 'web', reload: 'hot' }],
-    }),
-  );
-  await kube.create(
-    RESOURCE_KINDS.Leaf,
-    resource('Leaf', 'web', {
-      authority: 'mesh',
-      secretName: 'web',
-      dnsNames: ['web.default.svc'],
-      usages: ['server'],
-    }),
-  );
-  const live = goOn([
-    'operator',
-    '--kubeconfig',
-    kubeconfig,
-    '--namespace',
-    'default',
-    '--health-address',
-    '127.0.0.1:0',
-    '--log-level',
-    'trace',
-  ]);
-  const url = await vi.waitFor(
+  const world = await ClusterWorld.open();
+  const { kube } = world;
+  await world.authority('default/mesh', {
+    rotation: { reloadWithin: '0s' },
+    consumers: [{ name: 'web', presents: true, verifies: true, leaf: 'web', reload: 'hot' }],
+  });
+  await world.ask('Leaf', 'default/web', {
+    authority: 'mesh',
+    secretName: 'web',
+    dnsNames: ['web.default.svc'],
+    usages: ['server'],
+  });
+  const live = world.operate('--log-level', 'trace');
+  const url = await world.soon(
     () => /"event":"serving","url":"([^"]+)"/.exec(live.said())?.[1] ?? expect.fail(live.said()),
-    { timeout: 60_000 },
   );
   let page = '';
   const scraped = (...wanted: readonly RegExp[]): Promise<void> =>
-    vi.waitFor(
-      async () => {
-        page = (await (await fetch(`${url}/metrics`)).text())
-          .split('\n')
-          .filter((line) => line.startsWith('handover_'))
-          .join('\n');
-        for (const each of wanted) expect(page, live.said().slice(-2_000)).toMatch(each);
-      },
-      { timeout: 90_000, interval: 100 },
-    );
+    world.soon(async () => {
+      page = (await (await fetch(`${url}/metrics`)).text())
+        .split('\n')
+        .filter((line) => line.startsWith('handover_'))
+        .join('\n');
+      for (const each of wanted) expect(page, live.said().slice(-2_000)).toMatch(each);
+    });
   await scraped(
     /^handover_leading 1$/m,
     /^handover_authority_phase\{authority="default\/mesh",phase="Stable"\} 1$/m,
@@ -107,7 +58,7 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
     /^handover_authority_phase\{authority="default\/mesh",phase="Stable"\} 1$/m,
   );
   expect((await fetch(`${url}/readyz`)).status).toBe(200);
-  expect(await live.stop()).toBe(0);
+  expect(await world.clock.during(live.stop())).toBe(0);
 
   const lines = live
     .said()
@@ -124,4 +75,4 @@ test('an operator’s rotation is seen in /metrics, and no key in anything that 
   const stored = await kube.get(secrets, { namespace: 'default', name: 'web' });
   const key = Buffer.from(stored?.data?.['tls.key'] ?? '', 'base64').toString();
   expect(keysIn(key, made.keys).length).toBeGreaterThan(0);
-}, 240_000);
+});

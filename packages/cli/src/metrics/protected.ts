@@ -1,6 +1,6 @@
 import { type BoundedServer, NO_SUCH_PAGE, serveBounded } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { HandoverError } from '@handover/material';
+import { type Clock, HandoverError } from '@handover/material';
 import type { Logger } from 'pino';
 import { MetricsAccess } from './access.ts';
 import { certificateFor } from './certificate.ts';
@@ -16,17 +16,17 @@ export interface ProtectedOptions {
   /** Folder of a certificate; undefined: a self-made one. */
   readonly folder: string | undefined;
   readonly log: Logger;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
 /** `/metrics` over TLS, for accounts of the cluster that may read it. Platform facts and TLS profiles do not apply here. */
 export async function serveProtectedMetrics(options: ProtectedOptions): Promise<BoundedServer> {
-  const { metrics, host, port, kube, folder, log, now, signal } = options;
+  const { metrics, host, port, kube, folder, log, clock, signal } = options;
   // Only the error's code: the review is about a token.
   const access = new MetricsAccess({
     reviews: kubeReviews(kube, signal),
-    now: () => performance.now(),
+    now: () => clock.monotonic(),
     onFailure: (error) =>
       log.warn({
         event: 'metrics not reviewed',
@@ -35,7 +35,7 @@ export async function serveProtectedMetrics(options: ProtectedOptions): Promise<
   });
   const secure = await certificateFor({
     folder,
-    now,
+    clock,
     onProblem: ({ code, message }) =>
       log.warn({
         event: 'metrics certificate',

@@ -1,15 +1,13 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { handover } from '../../test/capture.ts';
+import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { goOn, handover, NOW } from '../../test/capture.ts';
 import { keysIn, keysMade } from '../../test/keys-made.ts';
-import { goOn } from '../../test/live.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-metrics-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder({ inMemory: true });
 
 const YAML = `
 apiVersion: handover.dev/v1alpha1
@@ -43,30 +41,30 @@ beforeEach(() => {
 afterEach(() => made.end());
 
 /** Until a page has every one of these. */
-const scraped = async (url: string, ...wanted: readonly RegExp[]): Promise<string> =>
-  vi.waitFor(
-    async () => {
-      const page = await (await fetch(url)).text();
-      const body = page
-        .split('\n')
-        .filter((line) => line.startsWith('handover_'))
-        .join('\n');
-      for (const each of wanted) expect(body).toMatch(each);
-      return body;
-    },
-    { timeout: 60_000, interval: 100 },
-  );
+const scraped = (clock: TestClock, url: string, ...wanted: readonly RegExp[]): Promise<string> =>
+  clock.until(async () => {
+    const page = await (await fetch(url)).text();
+    const body = page
+      .split('\n')
+      .filter((line) => line.startsWith('handover_'))
+      .join('\n');
+    for (const each of wanted) expect(body).toMatch(each);
+    return body;
+  });
 
 test('a rotation is seen in /metrics, and no key in anything that is said at trace level', async () => {
   const dir = join(root, 'home');
   await handover(['init', dir]);
   writeFileSync(join(dir, 'handover.yaml'), YAML);
-  const live = goOn(['run', dir, '--json', '--log-level', 'trace', '--metrics-address', '127.0.0.1:0']);
-  const url = await vi.waitFor(
-    () => /"event":"serving","url":"([^"]+)"/.exec(live.said())?.[1] ?? expect.fail(live.said()),
-    { timeout: 60_000 },
-  );
+  const clock = new TestClock(NOW);
+  const live = goOn(['run', dir, '--json', '--log-level', 'trace', '--metrics-address', '127.0.0.1:0'], {
+    clock,
+  });
+  const urlSaid = (): string | undefined => /"event":"serving","url":"([^"]+)"/.exec(live.said())?.[1];
+  await eventually(() => urlSaid() !== undefined);
+  const url = urlSaid() ?? '';
   const rest = await scraped(
+    clock,
     url,
     /^handover_authority_phase\{authority="default\/free",phase="Stable"\} 1$/m,
     /^handover_authority_phase\{authority="default\/held",phase="Stable"\} 1$/m,
@@ -90,10 +88,9 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
   const before = readFileSync(bundle, 'utf8');
   writeFileSync(bundle, 'nothing of ours\n');
   for (const name of ['free', 'held'])
-    await handover(['rotate', `default/${name}`, '--id', 'q1', '--home', `dir:${dir}`], {
-      now: undefined,
-    });
+    await handover(['rotate', `default/${name}`, '--id', 'q1', '--home', `dir:${dir}`], { now: clock.now() });
   const moved = await scraped(
+    clock,
     url,
     /^handover_drift_repairs_total\{kind="configmaps"\} 1$/m,
     /^handover_authority_phase\{authority="default\/held",phase="Introducing"\} 1$/m,
@@ -108,7 +105,7 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
     /^handover_authority_phase_since_timestamp_seconds\{authority="default\/held"\} \d{10}/m,
   );
   // The retired generation is no series any more.
-  await scraped(url, /^(?![\s\S]*authority="default\/free",generation="1")/);
+  await scraped(clock, url, /^(?![\s\S]*authority="default\/free",generation="1")/);
   expect(readFileSync(bundle, 'utf8').startsWith(before.slice(0, 30))).toBe(true);
   expect(await live.stop()).toBe(0);
 

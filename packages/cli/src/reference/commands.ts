@@ -10,7 +10,7 @@ const CONTEXT: Context = {
   stdout: silent,
   stderr: silent,
   colours: false,
-  now: () => {
+  get clock(): never {
     throw new TypeError('a definition must not read the clock');
   },
   sinceBoot: () => 0,

@@ -2,10 +2,13 @@ import type { Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { localTlsSupport } from '@handover/engine';
 import { nodeTlsOptions, resolveTlsProfile } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, expect, test } from 'vitest';
+import { turning } from '../../test/capture.ts';
 import { leafFor, Servers } from '../../test/tls-servers.ts';
-import { checkTls } from './check.ts';
+import { checkTls, type TlsCheck } from './check.ts';
 import { OFFERABLE } from './names.ts';
+import type { TlsTarget } from './offer.ts';
 
 const leaf = await leafFor('ECDSA-P256');
 const servers = new Servers();
@@ -31,6 +34,11 @@ const startsTls = (socket: Socket): void => {
   });
 };
 
+const check = (target: TlsTarget, timeoutMs: number): Promise<TlsCheck> => {
+  const clock = new TestClock();
+  return turning(clock, checkTls(target, modern, { clock, timeoutMs }));
+};
+
 test('a mail server that has too many connections for a moment is asked again', async () => {
   let calls = 0;
   const target = await servers.tcp((socket) => {
@@ -38,13 +46,13 @@ test('a mail server that has too many connections for a moment is asked again', 
     if (calls++ % 3 === 1) socket.end('421 too many connections\r\n');
     else startsTls(socket);
   });
-  const seen = await checkTls({ ...target, starttls: 'smtp' }, modern, { timeoutMs: 20_000 });
+  const seen = await check({ ...target, starttls: 'smtp' }, 20_000);
   expect([seen.verdict, seen.unknowns, seen.negotiated?.kind]).toEqual(['match', [], 'done']);
 });
 
 test('a mail server that stays too busy is given up when the time has passed', async () => {
   const target = await servers.tcp((socket) => void socket.end('421 too many connections\r\n'));
-  const seen = await checkTls({ ...target, starttls: 'smtp' }, modern, { timeoutMs: 600 });
+  const seen = await check({ ...target, starttls: 'smtp' }, 600);
   expect(seen.verdict).toBe('unchecked');
   expect(seen.unknowns).toMatchObject([{ message: 'the server greets with 421' }]);
 });

@@ -2,7 +2,9 @@ import { connect, type Socket } from 'node:net';
 import { createSecureContext, TLSSocket, type TlsOptions } from 'node:tls';
 import { localTlsSupport } from '@handover/engine';
 import { nodeTlsOptions, resolveTlsProfile } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, describe, expect, test } from 'vitest';
+import { turning } from '../../test/capture.ts';
 import { leafFor, Servers } from '../../test/tls-servers.ts';
 import { checkTls, type TlsCheck } from './check.ts';
 import type { TlsYardstick } from './judge.ts';
@@ -30,9 +32,10 @@ const measure = (
 /** A Node server with this profile: what the runtime makes of it. */
 const serving = (type: string, custom?: Custom): TlsOptions =>
   nodeTlsOptions(resolveTlsProfile({ type, custom }, localTlsSupport()).profile);
-/** Generous: it bounds a test that has failed, and those where silence is the point are few. */
-const check = (target: TlsTarget, against: TlsYardstick, timeoutMs = 20_000): Promise<TlsCheck> =>
-  checkTls(target, against, { timeoutMs });
+const check = (target: TlsTarget, against: TlsYardstick, timeoutMs = 20_000): Promise<TlsCheck> => {
+  const clock = new TestClock();
+  return turning(clock, checkTls(target, against, { clock, timeoutMs }));
+};
 const outcomes = ({ versions }: TlsCheck): readonly string[] => versions.map(({ outcome }) => outcome);
 const codes = (findings: readonly { readonly code: string }[]): readonly string[] =>
   findings.map(({ code }) => code);

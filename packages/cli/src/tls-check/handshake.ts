@@ -49,7 +49,7 @@ export async function handshakeWith(
   });
   const result = await firstEvent<Negotiated>(
     socket,
-    options.timeoutMs,
+    options,
     () => ({ kind: 'failed', why: 'no answer in time' }),
     (on, end) => {
       on('error', (error: NodeJS.ErrnoException) =>

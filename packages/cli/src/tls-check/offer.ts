@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { StartTls } from '@handover/core';
 import { startTls } from '@handover/engine';
+import { systemClock } from '@handover/runtime/clock';
 import { readAnswer, type ServerAnswer } from './answer.ts';
-import { firstEvent } from './first-event.ts';
+import { type Deadline, firstEvent } from './first-event.ts';
 import { clientHello, type Offer } from './hello.ts';
 import { alertName, VERSION_NAMES, VERSIONS } from './names.ts';
 
@@ -32,10 +32,8 @@ export type OfferOutcome =
   | { readonly kind: 'timeout'; readonly why: string }
   | { readonly kind: 'not-tls'; readonly why: string };
 
-export interface OfferOptions {
-  /** For the connection, and again for the answer. */
-  readonly timeoutMs: number;
-}
+/** For the connection, and again for the answer. */
+export type OfferOptions = Deadline;
 
 export const CLOSED = 'closed the connection';
 /** A complete first flight: certificates of 64 KiB are far more than in use. */
@@ -47,26 +45,27 @@ type Failure = Exclude<OfferOutcome, { kind: 'accepted' }>;
 const BUSY_MS = 100;
 
 /** A connection on which TLS can start. Never rejects. */
-export async function reach(target: TlsTarget, { timeoutMs }: OfferOptions): Promise<Socket | Failure> {
-  const until = performance.now() + timeoutMs;
+export async function reach(target: TlsTarget, options: OfferOptions): Promise<Socket | Failure> {
+  const { clock, timeoutMs } = options;
+  const until = clock.monotonic() + timeoutMs;
   for (;;) {
-    const socket = await connected(target, timeoutMs);
+    const socket = await connected(target, options);
     if ('kind' in socket || target.starttls === undefined) return socket;
-    const refusal = await startTls(socket, target.starttls, timeoutMs);
+    const refusal = await startTls(socket, target.starttls, { clock: systemClock, timeoutMs });
     if (refusal === undefined) return socket;
     socket.destroy();
-    if (refusal.isBusy !== true || performance.now() > until)
+    if (refusal.isBusy !== true || clock.monotonic() > until)
       return { kind: refusal.kind, why: `the server ${refusal.why}` };
-    await pause(BUSY_MS);
+    await clock.sleep(BUSY_MS);
   }
 }
 
-const connected = async ({ host, port }: TlsTarget, timeoutMs: number): Promise<Socket | Failure> => {
+const connected = async ({ host, port }: TlsTarget, options: OfferOptions): Promise<Socket | Failure> => {
   const socket = connect({ host, port });
   const failure = await firstEvent<Failure | undefined>(
     socket,
-    timeoutMs,
-    () => ({ kind: 'unreachable', why: `no answer within ${timeoutMs / 1000} s` }),
+    options,
+    () => ({ kind: 'unreachable', why: `no answer within ${options.timeoutMs / 1000} s` }),
     (on, end) => {
       const failed = (error?: NodeJS.ErrnoException): void =>
         end({ kind: 'unreachable', why: error?.code ?? error?.message ?? CLOSED });
@@ -91,13 +90,12 @@ export async function offer(
 ): Promise<OfferOutcome> {
   const socket = await reach(target, options);
   if ('kind' in socket) return socket;
-  const { timeoutMs } = options;
   const hello = clientHello({ ...what, servername: target.servername ?? target.host }, randomBytes(64));
   let bytes = Buffer.alloc(0);
   const outcome = await firstEvent<OfferOutcome>(
     socket,
-    timeoutMs,
-    () => ({ kind: 'timeout', why: `no answer within ${timeoutMs / 1000} s` }),
+    options,
+    () => ({ kind: 'timeout', why: `no answer within ${options.timeoutMs / 1000} s` }),
     (on, end) => {
       const closed = (): void => end({ kind: 'refused', why: CLOSED });
       on('error', closed);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { installation } from '@handover/install';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { goOn, type Live } from '../live.ts';
+import { goOn, type Live } from '../capture.ts';
 
 const ACCOUNT = 'system:serviceaccount:handover-system:handover';
 const GROUPS = ['system:serviceaccounts', 'system:serviceaccounts:handover-system', 'system:authenticated'];

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveTlsProfile } from '@handover/material';
+import { systemClock } from '@handover/runtime/clock';
 import { type NodeCluster, noNodeBecause, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -164,7 +165,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     const checked = await checkTls(
       { host: hostname, port: Number(port) },
       { profile: profileOf('Intermediate').profile, otherGroups: 'remark' },
-      { timeoutMs: 30_000 },
+      { clock: systemClock, timeoutMs: 30_000 },
     );
     expect(checked.versions.map(({ outcome }) => outcome)).toEqual([
       'refused',

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { resolveTlsProfile } from '@handover/material';
+import { systemClock } from '@handover/runtime/clock';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { checkTls } from '../../src/tls-check/check.ts';
 import { OFFERABLE } from '../../src/tls-check/names.ts';
@@ -52,7 +53,7 @@ const check = (target: { host: string; port: number }, type: string) =>
   checkTls(
     target,
     { profile: resolveTlsProfile({ type }, OFFERABLE).profile, otherGroups: 'remark' },
-    { timeoutMs: 60_000 },
+    { clock: systemClock, timeoutMs: 60_000 },
   );
 
 const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';

@@ -5,18 +5,19 @@ import { connect, createSecureContext, createServer } from 'node:tls';
 import { inspect } from 'node:util';
 import { bytesOf, hour, instant, PrivateKey, parseCertificate, parseCertificates } from '@handover/material';
 import { describe, expect, test } from 'vitest';
-import { generateKey, issueCa, issueLeaf, type KeyAlgorithm, localSigner } from '../issue/index.ts';
+import { keyOf } from '../../test/keys.ts';
+import { issueCa, issueLeaf, type KeyAlgorithm, localSigner } from '../issue/index.ts';
 import { type OutputMaterial, type OutputSpec, outputBytes } from './output.ts';
 import { Password } from './password.ts';
 
 const dates = { notBefore: instant(Date.now() - hour), notAfter: instant(Date.now() + 24 * hour) };
 
 const material = async (algorithm: KeyAlgorithm): Promise<Required<OutputMaterial>> => {
-  const signer = localSigner(generateKey(algorithm).privateKey);
+  const signer = localSigner(keyOf(algorithm, 1).privateKey);
   const ca = parseCertificate(
     await issueCa({ name: 'mesh', generation: 1, signer, serial: randomBytes(16), ...dates }),
   );
-  const key = generateKey(algorithm);
+  const key = keyOf(algorithm, 2);
   const leaf = parseCertificate(
     await issueLeaf({
       issuer: ca,
@@ -124,7 +125,7 @@ describe('PEM and DER', () => {
     expect(key.equals(createPublicKey(EC.identity.key.key))).toBe(true);
   });
 
-  test('trust and chain are the certificates themselves', () => {
+  test('PEM and DER trust and chain are the certificates themselves', () => {
     const prints = (pem: string) => parseCertificates(pem).certificates.map(({ fingerprint }) => fingerprint);
     expect(prints(text({ format: 'pem', content: 'trust' }))).toEqual(
       EC.anchors.map((one) => one.fingerprint),
@@ -136,7 +137,7 @@ describe('PEM and DER', () => {
 });
 
 describe('a password', () => {
-  test('does not print', () => {
+  test('a password does not print', () => {
     const shown = [
       String(WORD),
       JSON.stringify({ WORD }),
@@ -147,7 +148,7 @@ describe('a password', () => {
   });
 
   test.each(['', 'short', 'two\nlines', 'tab\there', 'Zürich!', 'x'.repeat(129)])(
-    '%j is refused without being repeated',
+    'a password %j is refused without being repeated',
     (text) => {
       let message = '';
       try {
@@ -160,7 +161,7 @@ describe('a password', () => {
     },
   );
 
-  test('ends before its line end', () => {
+  test('a password ends before its line end', () => {
     expect(hex({}, EC, password('correct horse\r\n'))).toBe(hex({}));
     expect(hex({}, EC, password('correct horse '))).not.toBe(hex({}));
   });

@@ -10,8 +10,8 @@ import {
   parseCertificate,
 } from '@handover/material';
 import { expect, test } from 'vitest';
+import { keyOf } from '../../test/keys.ts';
 import {
-  generateKey,
   issueCa,
   issueCross,
   issueLeaf,
@@ -37,7 +37,7 @@ const ca = async (
   algorithm: KeyAlgorithm,
   nameConstraints?: PermittedNames,
 ): Promise<Ca> => {
-  const key = generateKey(algorithm);
+  const key = keyOf(algorithm, generation);
   const serial = randomBytes(16);
   return {
     key,
@@ -68,7 +68,7 @@ const cross = async (subject: Ca, issuer: Ca): Promise<string> =>
   );
 
 const leaf = async (issuer: Ca, algorithm: KeyAlgorithm): Promise<{ pem: string; key: KeyObject }> => {
-  const { privateKey, publicKey } = generateKey(algorithm);
+  const { privateKey, publicKey } = keyOf(algorithm, 0);
   const der = await issueLeaf({
     issuer: issuer.certificate,
     signer: localSigner(issuer.key.privateKey),

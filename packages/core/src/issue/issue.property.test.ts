@@ -3,13 +3,14 @@ import { isIPv4 } from 'node:net';
 import { instant, parseCertificate } from '@handover/material';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { keyOf } from '../../test/keys.ts';
 import { unsignedInteger } from './der-writer.ts';
-import { generateKey, issueCa, issueLeaf, localSigner } from './index.ts';
+import { issueCa, issueLeaf, localSigner } from './index.ts';
 import { ipOctets } from './ip-address.ts';
 import { serialNumber } from './serial.ts';
 
-const keys = (['ECDSA-P256', 'ECDSA-P384', 'RSA-2048'] as const).map((algorithm) => generateKey(algorithm));
-const publicKey = generateKey('ECDSA-P256').publicKey;
+const keys = (['ECDSA-P256', 'ECDSA-P384', 'RSA-2048'] as const).map((algorithm) => keyOf(algorithm));
+const publicKey = keyOf('ECDSA-P256', 2).publicKey;
 
 const serial = fc
   .uint8Array({ minLength: 8, maxLength: 20 })

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { constants, createHash, generateKeyPairSync, type KeyObject, sign, webcrypto } from 'node:crypto';
 import { cryptoProvider, Pkcs10CertificateRequestGenerator } from '@peculiar/x509';
 import { expect, test } from 'vitest';
+import { keyOf } from '../../test/keys.ts';
 import { keyAlgorithmOf, keyOfSigningRequest, keyWithProof } from './index.ts';
 
 cryptoProvider.set(webcrypto as never);
@@ -18,12 +19,22 @@ const ALGORITHMS = {
   ECDSAP521: { name: 'ECDSA', namedCurve: 'P-521', hash: 'SHA-512' },
   ED25519: { name: 'Ed25519' },
 } as const;
+type Algorithm = (typeof ALGORITHMS)[keyof typeof ALGORITHMS];
 
-const requestWith = async (algorithm: (typeof ALGORITHMS)[keyof typeof ALGORITHMS]) => {
-  const keys = (await webcrypto.subtle.generateKey(algorithm, true, [
-    'sign',
-    'verify',
-  ])) as webcrypto.CryptoKeyPair;
+const keysOf = async (algorithm: Algorithm): Promise<webcrypto.CryptoKeyPair> => {
+  const { subtle } = webcrypto;
+  if (algorithm !== ALGORITHMS.RSA3072)
+    return (await subtle.generateKey(algorithm, true, ['sign', 'verify'])) as webcrypto.CryptoKeyPair;
+  const { privateKey, publicKey } = keyOf('RSA-3072');
+  const pkcs8 = privateKey.export({ type: 'pkcs8', format: 'der' });
+  return {
+    privateKey: await subtle.importKey('pkcs8', pkcs8, algorithm, true, ['sign']),
+    publicKey: await subtle.importKey('spki', spkiOf(publicKey), algorithm, true, ['verify']),
+  };
+};
+
+const requestWith = async (algorithm: Algorithm) => {
+  const keys = await keysOf(algorithm);
   const request = await Pkcs10CertificateRequestGenerator.create({
     keys: keys as never,
     signingAlgorithm: algorithm,
@@ -85,7 +96,7 @@ test('a proof signs the uid of the pod, and no other', () => {
       ? sign('sha256', Buffer.from(uid), { key, padding: constants.RSA_PKCS1_PSS_PADDING })
       : sign(key.asymmetricKeyType === 'ed25519' ? undefined : 'sha256', Buffer.from(uid), key);
   for (const { publicKey, privateKey } of [
-    generateKeyPairSync('rsa', { modulusLength: 3072 }),
+    keyOf('RSA-3072'),
     generateKeyPairSync('ec', { namedCurve: 'prime256v1' }),
     generateKeyPairSync('ec', { namedCurve: 'secp521r1' }),
     generateKeyPairSync('ed25519'),
@@ -118,7 +129,7 @@ test('certificates are issued for ECDSA P-256 and P-384 and for RSA, and for no 
   const nameOf = (pair: { readonly publicKey: KeyObject }) => keyAlgorithmOf(pair.publicKey);
   expect(nameOf(generateKeyPairSync('ec', { namedCurve: 'prime256v1' }))).toBe('ECDSA-P256');
   expect(nameOf(generateKeyPairSync('ec', { namedCurve: 'secp384r1' }))).toBe('ECDSA-P384');
-  expect(nameOf(generateKeyPairSync('rsa', { modulusLength: 3072 }))).toBe('RSA-3072');
+  expect(nameOf(keyOf('RSA-3072'))).toBe('RSA-3072');
   expect(nameOf(generateKeyPairSync('ec', { namedCurve: 'secp521r1' }))).toBeUndefined();
   expect(nameOf(generateKeyPairSync('ed25519'))).toBeUndefined();
 });

@@ -1,6 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { type Certificate, hour, instant, parseCertificate } from '@handover/material';
 import { describe, expect, test } from 'vitest';
+import { keyOf } from '../../test/keys.ts';
 import { membersAt, spanAt } from './der-walk.ts';
 import {
   generateKey,
@@ -75,7 +76,7 @@ const extensionsOf = ({ der }: Certificate): readonly string[] => {
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 describe('the CA of a generation', () => {
-  test('is named after authority, generation and key, and signed by itself', async () => {
+  test('the CA of a generation is named after authority, generation and key, and signed by itself', async () => {
     const ski = hex(subjectKeyId(key1.publicKey));
     const node = new X509Certificate(ca1.der);
     expect(node.subject).toBe(`CN=mesh 1 ${ski.slice(0, 8)}`);
@@ -87,7 +88,7 @@ describe('the CA of a generation', () => {
     expect(ca1.version).toBe(3);
   });
 
-  test('may sign certificates and nothing else, to any depth', async () => {
+  test('the CA of a generation may sign certificates and nothing else, to any depth', async () => {
     expect(new X509Certificate(ca1.der).ca).toBe(true);
     expect(ca1).toMatchObject({ isCa: true, pathLength: undefined, extendedKeyUsage: undefined });
     expect(ca1.keyUsage).toEqual(['keyCertSign', 'cRLSign']);
@@ -99,7 +100,7 @@ describe('the CA of a generation', () => {
     ]);
   });
 
-  test('is bound to permitted names by a critical extension, as addresses with masks and plain domains', async () => {
+  test('the CA of a generation is bound to permitted names by a critical extension, as addresses with masks and plain domains', async () => {
     const nameConstraints = { dnsNames: ['mesh.svc'], ipAddresses: ['10.1.2.3/9', '::1'] };
     const bound = parseCertificate(
       await issueCa({
@@ -131,25 +132,25 @@ describe('the CA of a generation', () => {
     { dnsNames: ['mesh svc'] },
     { ipAddresses: ['10.0.0.0/33'] },
     { ipAddresses: ['::ffff:10.0.0.0/104'] },
-  ])('is not bound to what is no domain or range: %j', (nameConstraints) => {
+  ])('the CA of a generation is not bound to what is no domain or range: %j', (nameConstraints) => {
     const dates = { notBefore: start, notAfter: end };
     return expect(
       issueCa({ name: 'mesh', generation: 1, signer, serial, ...dates, nameConstraints }),
     ).rejects.toThrow(/nameConstraints\.(dnsNames|ipAddresses): "/);
   });
 
-  test('carries its key identifier as SKI and as AKI', async () => {
+  test('the CA of a generation carries its key identifier as SKI and as AKI', async () => {
     expect(ca1.subjectKeyId).toBe(hex(subjectKeyId(key1.publicKey)));
     expect(ca1.authorityKeyId).toBe(ca1.subjectKeyId);
   });
 
-  test('has exactly the dates asked for, to the second', async () => {
+  test('the CA of a generation has exactly the dates asked for, to the second', async () => {
     expect([ca1.notBefore, ca1.notAfter]).toEqual([start, end]);
     const odd = await caOf(1, key1, { notBefore: instant(start + 999), notAfter: instant(end + 999) });
     expect([odd.notBefore, odd.notAfter]).toEqual([start, end]);
   });
 
-  test('cuts a name that the field has no room for, never the part that is unique', async () => {
+  test('the CA of a generation cuts a name that the field has no room for, never the part that is unique', async () => {
     const long = parseCertificate(
       await issueCa({
         name: 'n'.repeat(253),
@@ -167,7 +168,7 @@ describe('the CA of a generation', () => {
 });
 
 describe('the cross-certificate', () => {
-  test('is CA 2 in name, key and rights, signed by CA 1', async () => {
+  test('the cross-certificate is CA 2 in name, key and rights, signed by CA 1', async () => {
     const node = new X509Certificate(x.der);
     expect(node.verify(key1.publicKey)).toBe(true);
     expect(node.checkIssued(new X509Certificate(ca1.der))).toBe(true);
@@ -179,13 +180,13 @@ describe('the cross-certificate', () => {
     expect(extensionsOf(x)).toEqual(extensionsOf(ca1));
   });
 
-  test('starts when asked and ends no later than the CA that signed it', async () => {
+  test('the cross-certificate starts when asked and ends no later than the CA that signed it', async () => {
     expect([x.notBefore, x.notAfter]).toEqual([instant(start + 2 * hour), ca1.notAfter]);
   });
 });
 
 describe('a leaf', () => {
-  test('shows the names, usages and dates asked for', async () => {
+  test('a leaf shows the names, usages and dates asked for', async () => {
     const got = await leaf();
     const node = new X509Certificate(got.der);
     expect(node.subject).toBe('O=Example\nO=Mesh\nCN=envoy');
@@ -205,7 +206,7 @@ describe('a leaf', () => {
     });
   });
 
-  test('is no CA, and is tied to its issuer by signature and key identifier', async () => {
+  test('a leaf is no CA, and is tied to its issuer by signature and key identifier', async () => {
     const got = await leaf();
     const node = new X509Certificate(got.der);
     expect([node.ca, got.isCa, got.hasBasicConstraints]).toEqual([false, false, true]);
@@ -216,7 +217,7 @@ describe('a leaf', () => {
     expect(got.authorityKeyId).toBe(ca1.subjectKeyId);
   });
 
-  test('marks its alternative names critical only when it has no subject', async () => {
+  test('a leaf marks its alternative names critical only when it has no subject', async () => {
     const order = ['basicConstraints!', 'keyUsage!', 'extKeyUsage'];
     const ids = ['subjectKeyIdentifier', 'authorityKeyIdentifier'];
     expect(extensionsOf(await leaf())).toEqual([...order, ...ids, 'subjectAltName']);
@@ -224,26 +225,26 @@ describe('a leaf', () => {
     expect((await leaf({ subject: {} })).subject).toBe('');
   });
 
-  test('needs no alternative name: a canary has none', async () => {
+  test('a leaf needs no alternative name: a canary has none', async () => {
     const canary = await leaf({ dnsNames: [], ipAddresses: [], uris: [], usages: ['client'] });
     expect(extensionsOf(canary)).not.toContain('subjectAltName');
     expect(canary.extendedKeyUsage).toEqual(['clientAuth']);
     expect((await leaf({ usages: ['server'] })).extendedKeyUsage).toEqual(['serverAuth']);
   });
 
-  test('holds a name once and its usages in one order, however they were asked for', async () => {
+  test('a leaf holds a name once and its usages in one order, however they were asked for', async () => {
     const twice = await leaf({ dnsNames: ['a', 'b', 'a'], usages: ['client', 'server', 'client'] });
     expect(twice.dnsNames).toEqual(['a', 'b']);
     expect(twice.extendedKeyUsage).toEqual(['serverAuth', 'clientAuth']);
   });
 
-  test('never lives outside its CA', async () => {
+  test('a leaf never lives outside its CA', async () => {
     const wide = await leaf({ notBefore: instant(start - hour), notAfter: instant(end + hour) });
     expect([wide.notBefore, wide.notAfter]).toEqual([ca1.notBefore, ca1.notAfter]);
   });
 
-  test('may be encrypted to only when its key is RSA', async () => {
-    const rsa = generateKey('RSA-2048');
+  test('a leaf may be encrypted to only when its key is RSA', async () => {
+    const rsa = keyOf('RSA-2048');
     expect((await leaf()).keyUsage).toEqual(['digitalSignature']);
     expect((await leaf({ publicKey: rsa.publicKey })).keyUsage).toEqual([
       'digitalSignature',
@@ -258,7 +259,7 @@ test.each([
   ['RSA-2048', 'RSA-SHA256'],
   ['RSA-3072', 'RSA-SHA256'],
 ] satisfies [KeyAlgorithm, string][])('a CA with a key of %s signs with %s', async (algorithm, signature) => {
-  const key = generateKey(algorithm);
+  const key = keyOf(algorithm);
   const made = await caOf(1, key);
   expect(made).toMatchObject({ keyAlgorithm: algorithm, signatureAlgorithm: signature });
   expect(new X509Certificate(made.der).verify(key.publicKey)).toBe(true);
@@ -268,7 +269,7 @@ test('the key identifier is the first 160 bits of the SHA-256 of the bare public
   const { publicKey } = generateKey('ECDSA-P256');
   const point = publicKey.export({ type: 'spki', format: 'der' }).subarray(-65); // 04, x, y
   expect(hex(subjectKeyId(publicKey))).toBe(createHash('sha256').update(point).digest('hex').slice(0, 40));
-  const rsa = generateKey('RSA-2048').publicKey;
+  const rsa = keyOf('RSA-2048').publicKey;
   const pkcs1 = rsa.export({ type: 'pkcs1', format: 'der' });
   expect(hex(subjectKeyId(rsa))).toBe(createHash('sha256').update(pkcs1).digest('hex').slice(0, 40));
 });

@@ -62,7 +62,7 @@ const far = (change: Partial<ConsumerSeen> = {}): Partial<ConsumerSeen> => ({
 });
 
 describe('what lies in another namespace', () => {
-  test('never blocks a step because it cannot be written', () => {
+  test('what lies in another namespace never blocks a step because it cannot be written', () => {
     const story = new Neighbours();
     story.change('wide', { obstacle: 'it is not ours' }).change('far', { obstacle: 'it is immutable' });
     story.rotate = ['r'];
@@ -71,7 +71,7 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('delays a step no longer than twice reloadWithin and a cache, though its owner rewrites it all the time', () => {
+  test('what lies in another namespace delays a step no longer than twice reloadWithin and a cache, though its owner rewrites it all the time', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ reload: 'restart', workload: undefined }));
     story.rotate = ['r'];
@@ -92,7 +92,7 @@ describe('what lies in another namespace', () => {
     expect(story.plan().phase).toBe('Stable');
   });
 
-  test('is waited for as long as reloadWithin while it can be written, so that an honest neighbour keeps up', () => {
+  test('what lies in another namespace is waited for as long as reloadWithin while it can be written, so that an honest neighbour keeps up', () => {
     const story = new Neighbours();
     story.consumer('tenant', far());
     story.rotate = ['r'];
@@ -106,13 +106,13 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('does not keep an authority in Retiring when it cannot be written', () => {
+  test('what lies in another namespace does not keep an authority in Retiring when it cannot be written', () => {
     const story = new Neighbours();
     story.change('wide', { obstacle: 'it is not ours', revision: 0 });
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
   });
 
-  test('does not make gate 1 strict by a probe that claims a chain without its cross-certificate', () => {
+  test('what lies in another namespace does not make gate 1 strict by a probe that claims a chain without its cross-certificate', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ stripsCross: true })).consumer('old', { reload: 'unknown' });
     story.rotate = ['r'];
@@ -121,7 +121,7 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('does not speak for an object of the authority’s own namespace', () => {
+  test('what lies in another namespace does not speak for an object of the authority’s own namespace', () => {
     const story = new Neighbours();
     story.consumers = [];
     story.consumer('liar', far({ presents: ['web'], verifies: ['web'] }));
@@ -137,7 +137,7 @@ describe('what lies in another namespace', () => {
     expect(story.plan().blockedBy.map(({ consumer }) => consumer)).toContain('web');
   });
 
-  test('takes up no place in a wave of the authority’s own rollouts', () => {
+  test('what lies in another namespace takes up no place in a wave of the authority’s own rollouts', () => {
     const story = new Neighbours().set({ maxConcurrentRollouts: 1 });
     const rolling = { stamp: { trust: 1, distrusts: 0 }, rolling: true };
     story.consumer('tenant', far({ reload: 'restart', workload: rolling }));
@@ -153,7 +153,7 @@ describe('what lies in another namespace', () => {
     );
   });
 
-  test('holds no distrust up, whatever it holds or says', () => {
+  test('what lies in another namespace holds no distrust up, whatever it holds or says', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ reload: 'unknown' }));
     story.change('wide', { obstacle: 'it is not ours' });
@@ -169,14 +169,14 @@ describe('what lies in another namespace', () => {
 });
 
 describe('an object from a newer authority', () => {
-  test('stops everything when this authority asks for it in its own namespace', () => {
+  test('an object from a newer authority stops everything when this authority asks for it in its own namespace', () => {
     const story = new Neighbours().change('trust', { revision: 40 });
     story.rotate = ['r'];
     expect(story.plan().actions).toEqual([]);
     expect(story.plan().blockedBy).toMatchObject([{ consumer: 'trust' }]);
   });
 
-  test('stops nothing when it lies elsewhere, or when nothing asks for it', () => {
+  test('an object from a newer authority stops nothing when it lies elsewhere, or when nothing asks for it', () => {
     const story = new Neighbours().change('wide', { revision: 40 });
     const orphan = story.objects.get('web');
     if (orphan !== undefined) story.objects.set('gone', { ...orphan, id: 'gone', revision: 40 });
@@ -186,7 +186,7 @@ describe('an object from a newer authority', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('does not have a distrust done again that was done before the state was restored', () => {
+  test('an object from a newer authority does not have a distrust done again that was done before the state was restored', () => {
     const story = new Neighbours();
     const backup = story.authority;
     story.distrust = [1];
@@ -209,7 +209,7 @@ describe('an object from a newer authority', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
   });
 
-  test('does not stop a distrust, which takes a revision and numbers above all that is out there', () => {
+  test('an object from a newer authority does not stop a distrust, which takes a revision and numbers above all that is out there', () => {
     const story = new Neighbours().change('trust', { revision: 40 }).change('web', { revision: 41 });
     const stamp = { trust: 7, distrusts: 3 };
     story.consumer('old', { reload: 'restart', workload: { stamp, rolling: false } });
@@ -303,7 +303,7 @@ describe('while the clock is doubted', () => {
     return story;
   };
 
-  test('nothing is minted, and the clock is named with what to do', () => {
+  test('while the clock is doubted, nothing is minted, and the clock is named with what to do', () => {
     const story = leapt();
     story.rotate = ['r'];
     const { actions, blockedBy, wakeAt } = story.plan();

@@ -16,7 +16,7 @@ const at = (phase: 'Stable' | 'Introducing' | 'Activating'): Story => {
 };
 
 describe('distrust', () => {
-  test('of the only generation puts a new one in its place, vouched for by the old one', () => {
+  test('distrust of the only generation puts a new one in its place, vouched for by the old one', () => {
     const story = at('Stable');
     story.distrust = [1];
     const [swap] = story.plan().actions;
@@ -31,7 +31,7 @@ describe('distrust', () => {
     expect(story.plan().phase).toBe('Retiring');
   });
 
-  test('of the current generation lets the one that waits take its place', () => {
+  test('distrust of the current generation lets the one that waits take its place', () => {
     const story = at('Introducing');
     story.distrust = [1];
     expect(story.plan().actions).toMatchObject([
@@ -39,7 +39,7 @@ describe('distrust', () => {
     ]);
   });
 
-  test('of the next generation leaves everything else as it is, and its schedule alive', () => {
+  test('distrust of the next generation leaves everything else as it is, and its schedule alive', () => {
     const story = at('Introducing');
     story.distrust = [2];
     story.run();
@@ -52,7 +52,7 @@ describe('distrust', () => {
     ]);
   });
 
-  test('includes the CA that cross-signed the distrusted one, or its cross-certificate would bring it back', () => {
+  test('distrust includes the CA that cross-signed the distrusted one, or its cross-certificate would bring it back', () => {
     const story = at('Activating');
     expect(story.roles()).toBe('2:current 1:previous');
     story.distrust = [2];
@@ -65,7 +65,7 @@ describe('distrust', () => {
     expect(story.objects.get('web')?.leaf?.chain).toEqual(['x3']);
   });
 
-  test('of the previous generation keeps the current one', () => {
+  test('distrust of the previous generation keeps the current one', () => {
     const story = at('Activating');
     story.distrust = [1];
     expect(story.plan().actions).toMatchObject([
@@ -73,7 +73,7 @@ describe('distrust', () => {
     ]);
   });
 
-  test('is done only when every verifier is shown to have dropped it', () => {
+  test('distrust is done only when every verifier is shown to have dropped it', () => {
     const story = at('Stable');
     story.distrust = [1];
     story.run();
@@ -87,7 +87,7 @@ describe('distrust', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
   });
 
-  test('rests on the word of an owner whose server can show only what it trusts, not what it has given up', () => {
+  test('distrust rests on the word of an owner whose server can show only what it trusts, not what it has given up', () => {
     const story = at('Stable');
     const canary = (...anchors: readonly string[]): void => {
       const proof = { by: 'probed', anchors, issuer: 'ca2', at: story.now } as const;
@@ -108,7 +108,7 @@ describe('distrust', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
   });
 
-  test('does not wait for a pause to end, and of a generation that is gone does nothing', () => {
+  test('distrust does not wait for a pause to end, and of a generation that is gone does nothing', () => {
     const story = at('Stable').set({ paused: true });
     story.distrust = [1];
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
@@ -116,7 +116,7 @@ describe('distrust', () => {
     expect(story.plan().actions).toEqual([]);
   });
 
-  test('that one verifier never confirms ends all the same before the current CA does', () => {
+  test('distrust that one verifier never confirms ends all the same before the current CA does', () => {
     const story = at('Stable');
     story.distrust = [1];
     story.run();
@@ -142,7 +142,7 @@ describe('a Leaf that keeps its key', () => {
     return story;
   };
 
-  test('keeps it when it is renewed, and through a rotation', () => {
+  test('a Leaf that keeps its key keeps it when it is renewed, and through a rotation', () => {
     const story = stable();
     story.pass(70 * day);
     expect(issued(story)).toMatchObject([{ generation: 1, keepsKey: true }]);
@@ -152,7 +152,7 @@ describe('a Leaf that keeps its key', () => {
     expect(issued(story)).toMatchObject([{ generation: 2, keepsKey: true }]);
   });
 
-  test('gets a new one after a distrust', () => {
+  test('a Leaf that keeps its key gets a new one after a distrust', () => {
     const story = stable();
     story.distrust = [1];
     const [issue] = issued(story);
@@ -160,7 +160,7 @@ describe('a Leaf that keeps its key', () => {
     expect(issue?.keepsKey).toBeUndefined();
   });
 
-  test('gets a new one where another program has put a key, and while it has none', () => {
+  test('a Leaf that keeps its key gets a new one where another program has put a key, and while it has none', () => {
     const story = stable();
     const web = story.objects.get('web');
     if (web?.leaf === undefined) throw new Error('there is a leaf');

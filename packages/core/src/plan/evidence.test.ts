@@ -12,19 +12,19 @@ describe('evidence', () => {
     return story;
   };
 
-  test('time stands at gate 1 for a hot consumer that says nothing', () => {
+  test('evidence time stands at gate 1 for a hot consumer that says nothing', () => {
     const story = introducing();
     expect(waits(story)).toEqual(['v: to load CA generation 2']);
     expect(story.pass(180_000).plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
-  test('time never overrules a consumer that says it has not loaded', () => {
+  test('evidence time never overrules a consumer that says it has not loaded', () => {
     const story = introducing({ ownersWord: true });
     story.acknowledge('v', { anchors: ['ca1'] }).pass(hour);
     expect(waits(story)).toEqual(['v: to load CA generation 2']);
   });
 
-  test('time never overrules a canary that was refused beside its control', () => {
+  test('evidence time never overrules a canary that was refused beside its control', () => {
     const story = introducing({ ownersWord: true });
     const [v] = story.consumers;
     const instances = v?.instances.map((one) => ({

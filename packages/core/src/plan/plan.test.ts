@@ -5,7 +5,7 @@ import { anchor, LIFETIME, Story, T0, waits } from '../../test/story.ts';
 import { explain } from './explain.ts';
 
 describe('a first install', () => {
-  test('makes generation 1, then writes every object once, and restarts nothing', () => {
+  test('a first install makes generation 1, then writes every object once, and restarts nothing', () => {
     const story = new Story()
       .leaf('web')
       .consumer('old', { reload: 'restart', presents: ['web'], verifies: ['web'] });
@@ -15,7 +15,7 @@ describe('a first install', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
   });
 
-  test('retires nothing, whatever cannot be written', () => {
+  test('a first install retires nothing, whatever cannot be written', () => {
     const story = new Story().leaf('web').leaf('api');
     story.run();
     const [web, trust] = [story.objects.get('web'), story.objects.get('trust')];
@@ -25,7 +25,7 @@ describe('a first install', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable' });
   });
 
-  test('takes CAs that are in use as a generation without a key, and puts the new one beside them first', () => {
+  test('a first install takes CAs that are in use as a generation without a key, and puts the new one beside them first', () => {
     const story = new Story();
     story.adoptable = [anchor('theirs'), anchor('carried over')];
     story.run();
@@ -34,7 +34,7 @@ describe('a first install', () => {
     expect(story.plan().blockedBy).not.toEqual([]);
   });
 
-  test('goes on counting from what is out there when its state was lost', () => {
+  test('a first install goes on counting from what is out there when its state was lost', () => {
     const story = new Story().consumer('old', {
       reload: 'restart',
       workload: { stamp: { trust: 7, distrusts: 0 }, rolling: false },
@@ -67,7 +67,7 @@ describe('a rotation', () => {
     return story;
   };
 
-  test('sends one cross-certificate, also while that of the rotation before is alive', () => {
+  test('a rotation sends one cross-certificate, also while that of the rotation before is alive', () => {
     const story = begun().acknowledgeAll();
     for (const id of ['monday', 'tuesday']) {
       story.rotate = [id];
@@ -81,7 +81,7 @@ describe('a rotation', () => {
     expect(story.objects.get('web')?.leaf).toMatchObject({ issuer: 'ca3', chain: ['x3'] });
   });
 
-  test('goes from trust to leaves to retirement as evidence comes in, and no further', () => {
+  test('a rotation goes from trust to leaves to retirement as evidence comes in, and no further', () => {
     const story = begun().acknowledgeAll();
     expect(story.run().map((action) => action.kind)).toEqual(['mint', 'write-bundle', 'write-leaf']);
     expect(story.plan().phase).toBe('Introducing');
@@ -104,7 +104,7 @@ describe('a rotation', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
   });
 
-  test('happens once for each id, and a later id waits its turn', () => {
+  test('a rotation happens once for each id, and a later id waits its turn', () => {
     const story = begun().acknowledgeAll();
     story.rotate = ['monday', 'tuesday'];
     for (let step = 0; step < 12; step++) story.acknowledgeAll().pass(minute).run();
@@ -113,7 +113,7 @@ describe('a rotation', () => {
     expect(story.plan().actions).toEqual([]);
   });
 
-  test('begins by itself at its share of the CA’s life, and says when to look again', () => {
+  test('a rotation begins by itself at its share of the CA’s life, and says when to look again', () => {
     const story = begun();
     story.rotate = [];
     const due = T0 + 0.8 * LIFETIME;
@@ -126,7 +126,7 @@ describe('a rotation', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'mint', id: 'schedule-1' }]);
   });
 
-  test('stops before its next step while it is paused', () => {
+  test('a rotation stops before its next step while it is paused', () => {
     const story = begun().set({ paused: true });
     expect(story.run()).toEqual([]);
     expect(waits(story)).toEqual(['rotation.paused: paused: set spec.rotation.paused to false to go on']);
@@ -134,7 +134,7 @@ describe('a rotation', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('waits for an object of another namespace that cannot be written no longer than reloadWithin', () => {
+  test('a rotation waits for an object of another namespace that cannot be written no longer than reloadWithin', () => {
     const story = begun().consumer('far', { blocks: false, verifies: ['trust'] });
     story.run();
     story.acknowledge('web');
@@ -156,7 +156,7 @@ describe('a rotation', () => {
     expect(waits(story)).toEqual(['trust: to be writable: forbidden']);
   });
 
-  test('changes a Secret once and only then asks when it is Instant', () => {
+  test('a rotation changes a Secret once and only then asks when it is Instant', () => {
     const story = begun().acknowledgeAll().set({ strategy: 'Instant' });
     const done = story.run();
     expect(done.map((action) => action.kind)).toEqual(['mint', 'activate', 'write-bundle', 'write-leaf']);
@@ -164,7 +164,7 @@ describe('a rotation', () => {
     expect(waits(story).length).toBeGreaterThan(0);
   });
 
-  test('becomes Phased, and says so, where the old CA has no key', () => {
+  test('a rotation becomes Phased, and says so, where the old CA has no key', () => {
     const story = new Story().set({ strategy: 'Instant' }).consumer('web');
     story.adoptable = [anchor('theirs')];
     story.run();
@@ -172,7 +172,7 @@ describe('a rotation', () => {
     expect(story.plan().notes).toMatchObject([{ code: 'InstantBecamePhased' }]);
   });
 
-  test('opens gate 1 at its deadline, three quarters into what was left of the old CA', () => {
+  test('a rotation opens gate 1 at its deadline, three quarters into what was left of the old CA', () => {
     const story = begun();
     story.run();
     story.acknowledge('web', { anchors: ['ca1'] });

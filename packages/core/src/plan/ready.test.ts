@@ -15,18 +15,18 @@ const reasons = (story: Story, refusal = (): string | undefined => 'unknown CA')
   notReady(story.seen, story.policy, story.now, refusal).map(({ why }) => why);
 
 describe('Ready', () => {
-  test('is false before there is a CA generation', () => {
+  test('Ready is false before there is a CA generation', () => {
     expect(reasons(new Story())).toEqual(['its first CA generation is being created']);
   });
 
-  test('is false while it has to be decided which CA to begin with', () => {
+  test('Ready is false while it has to be decided which CA to begin with', () => {
     const seen = { ...new Story().seen, orphaned: [{ object: 'web', waitsFor: 'to be decided on' }] };
     expect(notReady(seen, new Story().policy, new Story().now, () => undefined)).toEqual([
       { why: 'it has no CA: what it waits for has to be decided first', yetToBeMade: false },
     ]);
   });
 
-  test('is false for what has yet to be made, with nothing wrong', () => {
+  test('Ready is false for what has yet to be made, with nothing wrong', () => {
     const made = ({ seen, policy, now }: Story): readonly boolean[] =>
       notReady(seen, policy, now, () => undefined).map(({ yetToBeMade }) => yetToBeMade);
     expect(made(new Story())).toEqual([true]);
@@ -35,7 +35,7 @@ describe('Ready', () => {
     expect(made(story)).toEqual([true, true]);
   });
 
-  test('is false while the state is older than an object, as after a restore from a backup', () => {
+  test('Ready is false while the state is older than an object, as after a restore from a backup', () => {
     const story = stable();
     const backup = story.authority;
     story.rotate = ['r'];
@@ -46,7 +46,7 @@ describe('Ready', () => {
     ]);
   });
 
-  test('is said at every step of a rotation', () => {
+  test('Ready is said at every step of a rotation', () => {
     const story = stable();
     story.rotate = ['r'];
     for (let step = 0; step < 4; step++) {
@@ -56,7 +56,7 @@ describe('Ready', () => {
     expect(story.roles()).toBe('2:current');
   });
 
-  test('is false while a leaf is missing, has ended or is not valid yet', () => {
+  test('Ready is false while a leaf is missing, has ended or is not valid yet', () => {
     const story = stable();
     const object = story.objects.get('web');
     story.objects.delete('web');
@@ -71,7 +71,7 @@ describe('Ready', () => {
     ]);
   });
 
-  test('is false while a bundle refuses a leaf, and asks the certificates wherever notes may be wrong', () => {
+  test('Ready is false while a bundle refuses a leaf, and asks the certificates wherever notes may be wrong', () => {
     const story = stable();
     const trust = story.objects.get('trust');
     if (trust === undefined) throw new TypeError('no bundle');
@@ -82,7 +82,7 @@ describe('Ready', () => {
     expect(reasons(story, () => undefined)).toEqual([]);
   });
 
-  test('is not said of a leaf whose CA has ended', () => {
+  test('Ready is not said of a leaf whose CA has ended', () => {
     const story = stable();
     const object = story.objects.get('web');
     if (object?.leaf === undefined) throw new TypeError('no leaf');
@@ -95,7 +95,7 @@ describe('Ready', () => {
     ]);
   });
 
-  test('does not depend on what lies elsewhere, unless it is still as this authority wrote it', () => {
+  test('Ready does not depend on what lies elsewhere, unless it is still as this authority wrote it', () => {
     const story = stable();
     story.set({ bundles: [...story.policy.bundles, { object: 'wide', extra: [], elsewhere: true }] });
     expect(reasons(story)).toEqual([]);

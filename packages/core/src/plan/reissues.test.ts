@@ -52,7 +52,7 @@ const asked = (story: Story): readonly string[] =>
   story.plan().actions.flatMap((action) => (action.kind === 'reissue' ? [action.object] : []));
 
 describe('a Secret that another program writes', () => {
-  test('is asked for a new leaf when another CA signs, never written, and holds gate 2 until the leaf is there', () => {
+  test('a Secret that another program writes is asked for a new leaf when another CA signs, never written, and holds gate 2 until the leaf is there', () => {
     const story = activated((one) => lent(one, 'cm', 'ca1'));
     const [action] = story.plan().actions;
     expect(action).toEqual({ kind: 'reissue', object: 'cm', expect: '1', why: 'CA generation 2 signs now' });
@@ -70,7 +70,7 @@ describe('a Secret that another program writes', () => {
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('that came after the old CA had signed last never held a leaf of it', () => {
+  test('a Secret that another program writes that came after the old CA had signed last never held a leaf of it', () => {
     const story = activated(() => undefined);
     story.pass(hour);
     lent(story, 'cm', 'ca2', { since: story.now });
@@ -78,7 +78,7 @@ describe('a Secret that another program writes', () => {
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('whose program renews unasked is only waited for, with the end of its leaf', () => {
+  test('a Secret that another program writes whose program renews unasked is only waited for, with the end of its leaf', () => {
     const story = activated((one) => lent(one, 'pod', 'ca1', { program: 'kubelet', asked: 'never' }));
     expect(asked(story)).toEqual([]);
     expect(waits(story)).toContain(
@@ -86,19 +86,19 @@ describe('a Secret that another program writes', () => {
     );
   });
 
-  test('whose program fails is named with the reason', () => {
+  test('a Secret that another program writes whose program fails is named with the reason', () => {
     const failing = 'Certificate cm: denied by policy';
     const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending', failing }));
     expect(waits(story).join()).toContain(`from cert-manager (${failing}; its old leaf ends at`);
   });
 
-  test('without a leaf of the old CA that is still valid holds nothing up', () => {
+  test('a Secret that another program writes without a leaf of the old CA that is still valid holds nothing up', () => {
     const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending' }));
     story.pass(91 * day);
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('is asked again when its bundle holds a distrusted CA', () => {
+  test('a Secret that another program writes is asked again when its bundle holds a distrusted CA', () => {
     const story = new Story();
     story.run();
     story.rotate.push('now');
@@ -123,7 +123,7 @@ describe('a Secret that another program writes', () => {
 describe('waves', () => {
   const names = Array.from({ length: 30 }, (_, index) => `cm${index}`);
 
-  test('leave at most 20 new leaves on their way, those that are pending included', () => {
+  test('waves leave at most 20 new leaves on their way, those that are pending included', () => {
     const story = activated((one) => {
       names.forEach((id, index) => {
         lent(one, id, 'ca1', { asked: index < 5 ? 'pending' : 'can' });
@@ -136,7 +136,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(['cm20']);
   });
 
-  test('go on past leaves that fail', () => {
+  test('waves go on past leaves that fail', () => {
     const story = activated((one) => {
       names.forEach((id, index) => {
         lent(one, id, 'ca1', index < 20 ? { asked: 'pending', failing: 'no' } : {});
@@ -145,7 +145,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
-  test('go on past leaves that are slow, such as those that nobody approves', () => {
+  test('waves go on past leaves that are slow, such as those that nobody approves', () => {
     const remark = 'CertificateRequest cm0-2 is not approved since yesterday';
     const story = activated((one) => {
       names.forEach((id, index) => {
@@ -155,7 +155,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
-  test('of another namespace delay that namespace only', () => {
+  test('waves of another namespace delay that namespace only', () => {
     const story = activated((one) => {
       names.forEach((id) => {
         lent(one, id, 'ca1', { asked: 'pending', namespace: 'evil' }, { elsewhere: true });
@@ -169,7 +169,7 @@ describe('waves', () => {
 });
 
 describe('another namespace', () => {
-  test('holds a rotation up until its leaf has ended, and no longer', () => {
+  test('another namespace holds a rotation up until its leaf has ended, and no longer', () => {
     const story = activated((one) => lent(one, 'far', 'ca1', { asked: 'pending' }, { elsewhere: true }));
     story.pass(80 * day);
     expect(waits(story)).toEqual(['far: to get a leaf of CA generation 2 from cert-manager']);
@@ -184,14 +184,14 @@ describe('a Secret that is gone', () => {
     lent(story, 'cm', 'ca2', { asked: 'never', gone: true }, { anchors: [{ fingerprint: 'ca2', since }] });
   };
 
-  test('holds nothing up while nobody is known to read it', () => {
+  test('a Secret that is gone holds nothing up while nobody is known to read it', () => {
     const story = activated((one) => lent(one, 'cm', 'ca1'));
     lost(story);
     story.pass(hour);
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('holds a rotation up by a process that began before, until that one has begun anew', () => {
+  test('a Secret that is gone holds a rotation up by a process that began before, until that one has begun anew', () => {
     const story = activated((one) => {
       lent(one, 'cm', 'ca1');
       one.consumer('web', { reload: 'unknown', presents: ['cm'], verifies: [], workload: undefined });

@@ -44,7 +44,7 @@ describe('restart-only workloads', () => {
     );
   };
 
-  test('are stamped when caches are out of reach, two at a time, once per rotation', () => {
+  test('restart-only workloads are stamped when caches are out of reach, two at a time, once per rotation', () => {
     const story = activated();
     expect(story.plan().actions).toEqual([]);
     story.pass(10_000);
@@ -63,7 +63,7 @@ describe('restart-only workloads', () => {
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
   });
 
-  test('that nothing can restart are named, and hold the old CA', () => {
+  test('restart-only workloads that nothing can restart are named, and hold the old CA', () => {
     const story = activated();
     story.consumers = story.consumers.slice(0, 1).map((one) => ({ ...one, workload: undefined }));
     story.pass(day);
@@ -82,7 +82,7 @@ describe('restart-only workloads', () => {
     );
   };
 
-  test('that will be away, or that nothing can restart, are named before the first of them is rolled', () => {
+  test('restart-only workloads that will be away, or that nothing can restart, are named before the first of them is rolled', () => {
     const story = new Story().leaf('web');
     for (const id of ['a', 'b']) pods(story, id, 2);
     story.consumer('hot', { verifies: ['web'] });
@@ -131,7 +131,7 @@ describe('restart-only workloads', () => {
     expect(story.plan().notes).toEqual([]);
   });
 
-  test('are rolled after a renewal, in good time before their leaf ends', () => {
+  test('restart-only workloads are rolled after a renewal, in good time before their leaf ends', () => {
     const story = new Story().leaf('web', duration(30 * day));
     pods(story, 'a', 1);
     story.run();

@@ -47,7 +47,7 @@ const rotated = (): Story => {
 };
 
 describe('what a consumer rests on', () => {
-  test('is named for each way of knowing', () => {
+  test('what a consumer rests on is named for each way of knowing', () => {
     const story = rotated();
     expect(of(story, 'web')).toMatchObject({ by: 'acknowledged' });
     expect(of(story, 'old')).toMatchObject({ by: 'restarted' });
@@ -60,7 +60,7 @@ describe('what a consumer rests on', () => {
     expect(of(story, 'silent')).toMatchObject({ by: undefined });
   });
 
-  test('is nothing while it has yet to load the new CA', () => {
+  test('what a consumer rests on is nothing while it has yet to load the new CA', () => {
     const story = rotated();
     story.rotate = ['monday', 'tuesday'];
     story.run();
@@ -71,7 +71,7 @@ describe('what a consumer rests on', () => {
 });
 
 describe('a restart-only process that started before the old CA was retired', () => {
-  test('trusts it until it is restarted, and no other consumer does', () => {
+  test('a restart-only process that started before the old CA was retired trusts it until it is restarted, and no other consumer does', () => {
     const story = rotated();
     expect(of(story, 'old')?.trustsUntilRestarted).toBe(1);
     expect(of(story, 'web')?.trustsUntilRestarted).toBeUndefined();
@@ -80,7 +80,7 @@ describe('a restart-only process that started before the old CA was retired', ()
     expect(of(story, 'old')?.trustsUntilRestarted).toBeUndefined();
   });
 
-  test('is not listed while the rotation goes on, nor where nothing was ever retired', () => {
+  test('a restart-only process that started before the old CA was retired is not listed while the rotation goes on, nor where nothing was ever retired', () => {
     const story = new Story().leaf('old').consumer('old', { reload: 'restart', verifies: ['old'] });
     story.run();
     expect(of(story, 'old')?.trustsUntilRestarted).toBeUndefined();
@@ -89,7 +89,7 @@ describe('a restart-only process that started before the old CA was retired', ()
     expect(of(story, 'old')?.trustsUntilRestarted).toBeUndefined();
   });
 
-  test('is listed with the adopted CA, which has no number but 0', () => {
+  test('a restart-only process that started before the old CA was retired is listed with the adopted CA, which has no number but 0', () => {
     const story = new Story().consumer('old', { reload: 'restart' });
     story.adoptable = [anchor('theirs')];
     for (let step = 0; step < 8; step++) {
@@ -101,7 +101,7 @@ describe('a restart-only process that started before the old CA was retired', ()
     expect(of(story, 'old')?.trustsUntilRestarted).toBe(0);
   });
 
-  test('is not listed when it shows that it holds nothing but what its bundle holds', () => {
+  test('a restart-only process that started before the old CA was retired is not listed when it shows that it holds nothing but what its bundle holds', () => {
     const story = rotated();
     story.acknowledge('old');
     expect(of(story, 'old')?.trustsUntilRestarted).toBeUndefined();

@@ -30,23 +30,23 @@ const stamped = (world: ProfileSeen, now: Instant = LATER): readonly string[] =>
   );
 
 describe('A profile', () => {
-  test('that is not written yet is written, and nothing else is done', () => {
+  test('A profile that is not written yet is written, and nothing else is done', () => {
     const world = seen([workload({ stamp: 'old' })], { written: false });
     expect(planProfile(world, POLICY, LATER).actions.map(({ kind }) => kind)).toEqual(['write-profile']);
   });
 
-  test('that cannot be written stamps no workload', () => {
+  test('A profile that cannot be written stamps no workload', () => {
     const world = seen([workload({ stamp: 'old' })], { written: false, obstacle: 'not ours' });
     expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
   });
 
-  test('that is refused changes nothing, and the one written before is still rolled out', () => {
+  test('A profile that is refused changes nothing, and the one written before is still rolled out', () => {
     const refused = { wanted: undefined, written: false };
     expect(stamped(seen([workload({ stamp: 'new' })], refused))).toEqual([]);
     expect(stamped(seen([workload({ stamp: 'old' })], refused))).toEqual(['Deployment shop/web new']);
   });
 
-  test('that is refused after the old one was changed by hand restarts no workload', () => {
+  test('A profile that is refused after the old one was changed by hand restarts no workload', () => {
     const held = { hash: 'new', intact: false, changedAt: CHANGED, replacedOne: true };
     const world = seen([workload({ stamp: 'old' })], { wanted: undefined, written: false, held });
     expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
@@ -54,12 +54,12 @@ describe('A profile', () => {
 });
 
 describe('A workload', () => {
-  test('that runs with an older profile is stamped', () => {
+  test('A workload that runs with an older profile is stamped', () => {
     expect(stamped(seen([workload()]))).toEqual(['Deployment shop/web new']);
     expect(stamped(seen([workload({ stamp: 'old' })]))).toEqual(['Deployment shop/web new']);
   });
 
-  test('is not stamped while kubelets may still hand out the old file, and that ends by itself', () => {
+  test('A workload is not stamped while kubelets may still hand out the old file, and that ends by itself', () => {
     const world = seen([workload({ stamp: 'old' })]);
     const { actions, waiting, wakeAt } = planProfile(world, POLICY, instant(CHANGED + LAG - 1));
     expect(actions).toEqual([]);
@@ -67,12 +67,12 @@ describe('A workload', () => {
     expect(wakeAt).toBe(CHANGED + LAG);
   });
 
-  test('is not restarted by the first profile there ever was', () => {
+  test('A workload is not restarted by the first profile there ever was', () => {
     const held = { hash: 'new', intact: true, changedAt: CHANGED, replacedOne: false };
     expect(stamped(seen([workload()], { held }))).toEqual([]);
   });
 
-  test('that came after the change is not restarted; one of whose pods one came before is', () => {
+  test('A workload that came after the change is not restarted; one of whose pods one came before is', () => {
     const after = instant(CHANGED + LAG + 1);
     expect(stamped(seen([workload({ pods: [after] })]))).toEqual([]);
     expect(stamped(seen([workload({ pods: [after, CHANGED] })]))).toHaveLength(1);
@@ -80,30 +80,30 @@ describe('A workload', () => {
     expect(stamped(seen([workload({ pods: [] })]))).toHaveLength(1);
   });
 
-  test('without pods that carries an old stamp gets the new one: its next pod compares the two', () => {
+  test('A workload without pods that carries an old stamp gets the new one: its next pod compares the two', () => {
     expect(stamped(seen([workload({ stamp: 'old', pods: [], createdAt: LATER })]))).toHaveLength(1);
   });
 
-  test('that is hot and has a stamp from before is named, not rolled', () => {
+  test('A workload that is hot and has a stamp from before is named, not rolled', () => {
     const { actions, notes } = planProfile(seen([workload({ reload: 'hot', stamp: 'old' })]), POLICY, LATER);
     expect([actions, notes.length]).toEqual([[], 1]);
     expect(planProfile(seen([workload({ reload: 'hot', stamp: 'new' })]), POLICY, LATER).notes).toEqual([]);
   });
 
-  test('that is hot is never rolled', () => {
+  test('A workload that is hot is never rolled', () => {
     expect(stamped(seen([workload({ reload: 'hot' }), workload({ reload: 'hot', stamp: 'old' })]))).toEqual(
       [],
     );
   });
 
-  test('that an older profile selects too is left to that one, and named', () => {
+  test('A workload that an older profile selects too is left to that one, and named', () => {
     const world = seen([workload({ stamp: 'old', takenBy: 'shop/first' })]);
     const { actions, notes } = planProfile(world, POLICY, LATER);
     expect(actions).toEqual([]);
     expect(notes[0]?.message).toContain('shop/first');
   });
 
-  test('that cannot be rolled is named and waited for', () => {
+  test('A workload that cannot be rolled is named and waited for', () => {
     const world = seen([workload({ stamp: 'old', obstacle: 'its rollout is paused' })]);
     const { actions, waiting, notes } = planProfile(world, POLICY, LATER);
     expect(actions).toEqual([]);

@@ -305,7 +305,7 @@ describe('messages say where, what was there and what is allowed', () => {
       { apiVersion, kind: 'Authority' },
       'a.yaml: Authority: metadata: is missing; give a map of fields',
     ],
-  ])('%s', (_, value, message) => {
+  ])('messages say where, what was there and what is allowed: %s', (_, value, message) => {
     expect(refusal(value)).toBe(message);
   });
 

@@ -1,5 +1,6 @@
 import type { HookStatus } from '@handover/engine';
 import { bytesOf } from '@handover/material';
+import { systemClock } from '@handover/runtime/clock';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Dashboard, serveDashboard } from '../../src/index.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => browser?.close());
 
 const serve = async (fleet: Fleet, port = 0): Promise<Dashboard> =>
-  serveDashboard({ board: fleet.board, port });
+  serveDashboard({ board: fleet.board, clock: systemClock, port });
 
 const begun = async (size: number): Promise<Fleet> => {
   const fleet = new Fleet(size);

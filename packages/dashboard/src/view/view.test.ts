@@ -66,11 +66,11 @@ describe('When the next step is due', () => {
     return dueWords({ ...rest, status: { ...status, dueAt, wakeAt } }, NOW);
   };
 
-  test('is said where time alone ends the wait, as `handover status` says it', () => {
+  test('When the next step is due is said where time alone ends the wait, as `handover status` says it', () => {
     expect(at(waits, iso(NOW + 150_000), iso(NOW + 10_000))).toBe('The next step is due in 2 min.');
   });
 
-  test('is not said of a renewal or of a wait for a program; then the next look is, if it is near', () => {
+  test('When the next step is due is not said of a renewal or of a wait for a program; then the next look is, if it is near', () => {
     expect(at([], iso(NOW + 150_000), iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
     expect(at(waits, null, iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
     expect(at(waits, null, iso(NOW + 86_400_000))).toBe('');
@@ -79,7 +79,7 @@ describe('When the next step is due', () => {
 });
 
 describe('Words', () => {
-  test('lengths of time are one number', () => {
+  test('Words: lengths of time are one number', () => {
     expect(
       [0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(durationWords),
     ).toEqual(['0 s', '0 s', '1 s', '1 min', '1 h', '90 d', '5 y']);
@@ -98,7 +98,7 @@ describe('Words', () => {
 });
 
 describe('The headline', () => {
-  test('says which CA generation signs, which comes or goes, and what the next step waits for', () => {
+  test('The headline says which CA generation signs, which comes or goes, and what the next step waits for', () => {
     expect(headlineOf(part('Stable', { 3: 'current' }))).toEqual({
       tone: 'calm',
       line: 'CA generation 3 signs, and only it is trusted.',
@@ -116,7 +116,7 @@ describe('The headline', () => {
     expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
   });
 
-  test('is about trouble when a connection fails, and counts every such connection', () => {
+  test('The headline is about trouble when a connection fails, and counts every such connection', () => {
     const trust: TrustGrid = {
       step: null,
       presenters: ['a', 'b', 'c'].map((name) => ({ name, group: 0 })),
@@ -147,7 +147,7 @@ describe('The headline', () => {
 });
 
 describe('Consumers', () => {
-  test('those that the next step waits for come first, also objects that are no consumers', () => {
+  test('Consumers: those that the next step waits for come first, also objects that are no consumers', () => {
     const waits = [{ consumer: 'readers of x', waitsFor: 'to load CA generation 2', since: iso(NOW) }];
     const rows = consumerRows(
       part(
@@ -162,7 +162,7 @@ describe('Consumers', () => {
     expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
   });
 
-  test('however one scrolls, every row in sight is drawn, and never many more', () => {
+  test('Consumers: however one scrolls, every row in sight is drawn, and never many more', () => {
     fc.assert(
       fc.property(
         fc.nat(5_000),
@@ -212,7 +212,7 @@ describe('The grid', () => {
 });
 
 describe('The timeline', () => {
-  test('keeps order and bounds whatever the lengths: years of rest beside seconds of rotation', () => {
+  test('The timeline keeps order and bounds whatever the lengths: years of rest beside seconds of rotation', () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 1, max: 5 * 365 * 86_400_000 }), { minLength: 1, maxLength: 30 }),

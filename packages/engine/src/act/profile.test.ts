@@ -73,7 +73,7 @@ const hashOf = async (): Promise<string> =>
     .digest('hex');
 
 describe('A TLSProfile', () => {
-  test('becomes files, is restored after an edit of any of them, and is not written twice', async () => {
+  test('A TLSProfile becomes files, is restored after an edit of any of them, and is not written twice', async () => {
     await keepProfile(world.home, MODERN);
     const { data, version } = await world.object(ID);
     expect(Object.keys(data)).toEqual([
@@ -100,7 +100,7 @@ describe('A TLSProfile', () => {
     }
   });
 
-  test('that cannot be honoured leaves the files as they are', async () => {
+  test('A TLSProfile that cannot be honoured leaves the files as they are', async () => {
     await keepProfile(world.home, MODERN);
     const before = await world.object(ID);
     await expect(keepProfile(world.home, profile('{type: OpenShift}'))).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe('A TLSProfile', () => {
     expect(await world.object(ID)).toEqual(before);
   });
 
-  test('rolls no workload at its first install, and each workload once per change, after the write', async () => {
+  test('A TLSProfile rolls no workload at its first install, and each workload once per change, after the write', async () => {
     await reconcileProfile(home(), INTERMEDIATE);
     await reconcileProfile(home(), INTERMEDIATE);
     world.now = instant(world.now + 3_600_000);
@@ -124,7 +124,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toEqual([await hashOf()]);
   });
 
-  test('that was restored after an edit restarts no workload', async () => {
+  test('A TLSProfile that was restored after an edit restarts no workload', async () => {
     await reconcileProfile(home(), INTERMEDIATE);
     await reconcileProfile(home(), MODERN);
     world.now = instant(world.now + 3_600_000);
@@ -143,7 +143,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toHaveLength(1);
   });
 
-  test('that was put right before everybody was rolled still rolls them', async () => {
+  test('A TLSProfile that was put right before everybody was rolled still rolls them', async () => {
     await reconcileProfile(home(), INTERMEDIATE);
     await reconcileProfile(home(), MODERN);
     const { record, data } = await world.object(ID);
@@ -156,7 +156,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toHaveLength(1);
   });
 
-  test('whose object was deleted while it changed still rolls who runs with the old one', async () => {
+  test('A TLSProfile whose object was deleted while it changed still rolls who runs with the old one', async () => {
     const { hash } = await reconcileProfile(home(), INTERMEDIATE);
     remembered = hash;
     world = new World();
@@ -166,7 +166,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toEqual([await hashOf()]);
   });
 
-  test('of type OpenShift follows the platform, and says why it cannot', async () => {
+  test('A TLSProfile of type OpenShift follows the platform, and says why it cannot', async () => {
     const follows = profile('{type: OpenShift}');
     expect((await reconcileProfile(home(), follows)).resolved).toMatchObject({
       profile: { type: 'Intermediate', minTLSVersion: 'VersionTLS12' },
@@ -191,7 +191,7 @@ describe('A TLSProfile', () => {
     );
   });
 
-  test('by name is nothing to warn of, whatever this OpenSSL lacks; an unknown name is', async () => {
+  test('A TLSProfile by name is nothing to warn of, whatever this OpenSSL lacks; an unknown name is', async () => {
     for (const type of ['Old', 'Intermediate', 'Modern'])
       expect((await reconcileProfile(home(), profile(`{type: ${type}}`))).resolved).toMatchObject({
         warnings: [],
@@ -212,7 +212,7 @@ describe('A TLSProfile', () => {
 });
 
 describe('Platform facts', () => {
-  test('are one file each, and exactly "true" is true', () => {
+  test('Platform facts are one file each, and exactly "true" is true', () => {
     const facts = { kubernetesVersion: 'v1.36.4', openShiftVersion: undefined } as const;
     expect(factFiles({ ...facts, platform: 'kubernetes' })).toEqual({
       HANDOVER_PLATFORM: 'kubernetes',
@@ -225,7 +225,7 @@ describe('Platform facts', () => {
     });
   });
 
-  test('go where a TLSProfile is, and where a label asks for them', () => {
+  test('Platform facts go where a TLSProfile is, and where a label asks for them', () => {
     const { tlsProfiles } = catalogue(`${yaml('{}', 'shop')}`);
     const namespaces = new Map([
       ['asks', { 'handover.dev/platform-facts': 'true' }],
@@ -234,7 +234,7 @@ describe('Platform facts', () => {
     expect(toldOfPlatform({ tlsProfiles, namespaces })).toEqual(['asks', 'shop']);
   });
 
-  test('are written once, and again after a change by another program', async () => {
+  test('Platform facts are written once, and again after a change by another program', async () => {
     const facts = { platform: 'kubernetes', kubernetesVersion: 'v1', openShiftVersion: undefined } as const;
     const home = on(world.home, catalogue(''));
     const keep = async (kubernetesVersion = 'v1') =>

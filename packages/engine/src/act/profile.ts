@@ -89,6 +89,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
   const refused = resolved instanceof HandoverError;
   const files = refused ? undefined : filesFrom(tlsProfileFiles(resolved));
   const stored = await look.objects.read(id);
+  const obstacle = stored === undefined ? look.objects.whyAbsent?.(id) : stored.obstacle;
   const held = heldIn(stored);
   const workloads = look.profiles?.workloads(profile) ?? [];
   const plan = planProfile(
@@ -96,7 +97,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
       wanted: refused ? undefined : resolved.hash,
       held,
       written: files !== undefined && holdsFiles(stored, files),
-      obstacle: stored?.obstacle,
+      obstacle,
       workloads,
       clockSteadySince: look.clock.steadySince(),
     },
@@ -118,7 +119,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
       written = action.hash;
     }
   }
-  return { resolved, stale, plan, hash: written, obstacle: stored?.obstacle };
+  return { resolved, stale, plan, hash: written, obstacle };
 }
 
 /** A deleted object held what the profile's status says. */

@@ -33,7 +33,7 @@ const overtaken = (other: () => Promise<unknown>): Parts => {
 };
 
 describe('Two runs at once', () => {
-  test('that both find nothing make one CA, whether or not they are to overwrite', async () => {
+  test('Two runs at once that both find nothing make one CA, whether or not they are to overwrite', async () => {
     for (const overwrite of [false, true]) {
       world = new World();
       const late = await run(
@@ -45,7 +45,7 @@ describe('Two runs at once', () => {
     }
   });
 
-  test('with the same id rotate once', async () => {
+  test('Two runs at once with the same id rotate once', async () => {
     await run(world.home);
     await run(
       overtaken(() => run(world.home, { rotationId: 'x' })),
@@ -54,7 +54,7 @@ describe('Two runs at once', () => {
     expect(await generation()).toBe(2);
   });
 
-  test('lose at most so many races before one gives up, with a code that says to try again', async () => {
+  test('Two runs at once lose at most so many races before one gives up, with a code that says to try again', async () => {
     const home: Parts = {
       ...world.home,
       authorities: {

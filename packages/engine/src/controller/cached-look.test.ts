@@ -43,14 +43,14 @@ const frozen = async (): Promise<NonNullable<Parts['cached']>> => {
 };
 
 describe('A home with a cache', () => {
-  test('is asked nothing past it while its authority is stable and wants nothing', async () => {
+  test('A home with a cache is asked nothing past it while its authority is stable and wants nothing', async () => {
     await converge(on(world.home, RESOURCES), ID);
     const { plan } = await reconcile(on(cachedHome(world.home), RESOURCES), ID);
     expect(plan).toMatchObject({ phase: 'Stable', actions: [] });
     expect(uncached).toEqual([]);
   });
 
-  test('is asked past it before a step is taken', async () => {
+  test('A home with a cache is asked past it before a step is taken', async () => {
     await converge(on(world.home, RESOURCES), ID);
     world.rotate.push('r1');
     await reconcile(on(cachedHome(world.home), RESOURCES), ID);
@@ -58,7 +58,7 @@ describe('A home with a cache', () => {
     expect((await world.authorities.load(ID))?.state.lastGeneration).toBe(2);
   });
 
-  test('is asked past it before anything is created, so that an old cache creates nothing', async () => {
+  test('A home with a cache is asked past it before anything is created, so that an old cache creates nothing', async () => {
     const old = await frozen();
     await converge(on(world.home, RESOURCES), ID);
     world.objects.writes.length = 0;
@@ -68,7 +68,7 @@ describe('A home with a cache', () => {
     expect(uncached).toContain('default/secrets/a');
   });
 
-  test('is asked past it while a rotation waits, so that an old cache cannot hold it up', async () => {
+  test('A home with a cache is asked past it while a rotation waits, so that an old cache cannot hold it up', async () => {
     await converge(on(world.home, RESOURCES), ID);
     world.rotate.push('r1');
     await converge(on(world.home, RESOURCES), ID);
@@ -79,7 +79,7 @@ describe('A home with a cache', () => {
     expect(uncached).not.toEqual([]);
   });
 
-  test('may write on it what carries the version it rests on, and a cache that is behind meets a conflict', async () => {
+  test('A home with a cache may write on it what carries the version it rests on, and a cache that is behind meets a conflict', async () => {
     await converge(on(world.home, RESOURCES), ID);
     world.rotate.push('r1');
     await reconcile(on(world.home, RESOURCES), ID); // mint: every object is to be written now
@@ -90,7 +90,7 @@ describe('A home with a cache', () => {
     await expect(reconcile(on(cachedHome(old), RESOURCES), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
-  test('is asked past it with the resources as they are now, not as the cache has them', async () => {
+  test('A home with a cache is asked past it with the resources as they are now, not as the cache has them', async () => {
     await converge(on(world.home, RESOURCES), ID);
     const fresh = catalogue(`${MESH}---
 apiVersion: handover.dev/v1alpha1
@@ -106,7 +106,7 @@ spec: {authority: mesh, dnsNames: [c.local]}
 });
 
 describe('A look', () => {
-  test('during which the clock was set is taken again', async () => {
+  test('A look during which the clock was set is taken again', async () => {
     await converge(on(world.home, RESOURCES), ID);
     const begun = world.now;
     let steady = world.now;
@@ -132,7 +132,7 @@ describe('A look', () => {
 });
 
 describe('What is written during a look', () => {
-  test('is looked at again: dated after the beginning of the look, it would count as very old', async () => {
+  test('What is written during a look is looked at again: dated after the beginning of the look, it would count as very old', async () => {
     await converge(on(world.home, RESOURCES), ID);
     let looks = 0;
     const home: Parts = {
@@ -182,7 +182,7 @@ describe('A workload that reads its files only when it starts', () => {
     return found;
   };
 
-  test('is stamped through the home, on the version that was seen', async () => {
+  test('A workload that reads its files only when it starts is stamped through the home, on the version that was seen', async () => {
     const stamped: [string, string, Stamp, string][] = [];
     const consumers = [restartOnly('v7')];
     const home = await rotated({
@@ -197,7 +197,7 @@ describe('A workload that reads its files only when it starts', () => {
     expect(stamped[0]).toMatchObject(['default/deployments/web', 'v7', { trust: 2, issuer: 2 }, ID]);
   });
 
-  test('is named where the home restarts nothing', async () => {
+  test('A workload that reads its files only when it starts is named where the home restarts nothing', async () => {
     const consumers = [restartOnly('v7')];
     const home = await rotated({ ...world.home, evidence: { consumers: async () => consumers } });
     const passes = async () => {
@@ -211,7 +211,7 @@ describe('A workload that reads its files only when it starts', () => {
 });
 
 describe('First sight', () => {
-  test('takes the date from an instance that was dated in the future, for good', async () => {
+  test('First sight takes the date from an instance that was dated in the future, for good', async () => {
     const instance = { uid: 'p1', ready: true, stamp: undefined, proofs: [] };
     const { workloadVersion: _, ...base } = restartOnly('v1');
     const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };
@@ -232,7 +232,7 @@ describe('First sight', () => {
 });
 
 describe('An issuer of the home', () => {
-  test('makes every certificate, and what it made is what counts', async () => {
+  test('An issuer of the home makes every certificate, and what it made is what counts', async () => {
     const local = world.home.issuer;
     const made: string[] = [];
     const home: Parts = {
@@ -268,7 +268,7 @@ describe('An issuer of the home', () => {
 });
 
 describe('A Leaf that is asked for in the middle of a rotation', () => {
-  test('is known to be new where the home can tell', async () => {
+  test('A Leaf that is asked for in the middle of a rotation is known to be new where the home can tell', async () => {
     const home: Parts = {
       ...world.home,
       facts: { ...world.home.facts, askedAt: (leaf) => (leaf === 'default/a' ? instant(5) : undefined) },

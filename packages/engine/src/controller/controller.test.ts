@@ -1,10 +1,11 @@
-import { duration, HandoverError, type Instant, instant } from '@handover/material';
+import { HandoverError } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { Controller, type ControllerEvent, type Key, keyText, type Reconcilers } from '../index.ts';
 
 const MESH = { kind: 'Authority', id: 'shop/mesh' } as const;
 const WEB = { kind: 'TLSProfile', id: 'shop/web' } as const;
-const now = (): Instant => instant(Date.now());
+const clock = new TestClock();
 const DONE = { again: undefined };
 
 const conflict = (): never => {
@@ -17,7 +18,8 @@ const run = async (reconcilers: Reconcilers, begin: (controller: Controller) => 
   const stop = new AbortController();
   const depth = { of: (): number => -1 };
   const controller = new Controller({
-    clock: { now },
+    clock,
+    timers: clock,
     reconcilers,
     on: (event) => told.push(event),
     meters: {
@@ -30,8 +32,8 @@ const run = async (reconcilers: Reconcilers, begin: (controller: Controller) => 
   // Constructors only assign: the queue is measured from here on.
   expect(depth.of()).toBe(-1);
   const running = controller.run(stop.signal);
-  await expect.poll(() => depth.of()).toBe(0);
-  await new Promise((resolve) => setTimeout(resolve, duration(20)));
+  await clock.advance(20);
+  expect(depth.of()).toBe(0);
   stop.abort();
   await running;
   return { controller, told };
@@ -73,7 +75,7 @@ test('work is done once a pass found nothing to do, not after a step', async () 
   let passes = 0;
   const { controller } = await run(
     {
-      Authority: async () => ({ again: passes++ < 2 ? now() : undefined, acted: passes < 3 }),
+      Authority: async () => ({ again: passes++ < 2 ? clock.now() : undefined, acted: passes < 3 }),
       TLSProfile: async () => ({ again: undefined, acted: true }),
     },
     (begun) => begun.add([MESH, WEB]),

@@ -1,4 +1,4 @@
-import { after, type HandoverError, type Instant } from '@handover/material';
+import { after, type Clock, type HandoverError, type Instant } from '@handover/material';
 import type { LookClock } from '../look/look.ts';
 import type { Meters } from '../look/meters.ts';
 import type { Places } from '../scheduling/turns.ts';
@@ -24,6 +24,7 @@ export type Reconcilers = {
 
 export interface ControllerOptions {
   readonly clock: Pick<LookClock, 'now'>;
+  readonly timers: Clock;
   readonly reconcilers: Reconcilers;
   readonly on: Listener;
   readonly meters?: Pick<Meters, 'queue'> | undefined;
@@ -44,9 +45,10 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const { clock, on, places } = options;
+    const { clock, timers, on, places } = options;
     this.#queue = new WorkQueue<Key>({
       now: () => clock.now(),
+      clock: timers,
       random: Math.random,
       work: (key) => this.#pass(key),
       onError: (key, error, retryAt) => on({ kind: 'failed', what: keyText(key), error, retryAt }),

@@ -20,7 +20,7 @@ const roles = async () =>
   );
 
 describe('An authority', () => {
-  test('comes into being with every object it is asked for, and then there is nothing to do', async () => {
+  test('An authority comes into being with every object it is asked for, and then there is nothing to do', async () => {
     await converge(on(world.home, catalogue(MESH)), 'default/mesh');
     expect([...world.objects.writes].sort()).toEqual([...OBJECTS].sort());
     const { data, record } = await world.object('default/secrets/a');
@@ -30,7 +30,7 @@ describe('An authority', () => {
     expect((await reconcile(on(world.home, catalogue(MESH)), 'default/mesh')).plan.actions).toEqual([]);
   });
 
-  test('rotates through every phase with one write per object and phase, and every pair accepted throughout', async () => {
+  test('An authority rotates through every phase with one write per object and phase, and every pair accepted throughout', async () => {
     const resources = catalogue(MESH);
     await converge(on(world.home, resources), 'default/mesh');
     const chains: (Uint8Array | undefined)[] = [(await world.object('default/secrets/a')).data['tls.crt']];
@@ -64,7 +64,7 @@ describe('An authority', () => {
     expect(world.objects.writes).toEqual([]);
   });
 
-  test('with strategy Instant a Secret changes once, and both its leaf and its laggards are accepted', async () => {
+  test('With strategy Instant a Secret changes once, and both its leaf and its laggards are accepted', async () => {
     const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 20s, strategy: Instant'));
     await converge(on(world.home, resources), 'default/mesh');
     const old = (await world.object('default/secrets/b')).data['ca.crt'];
@@ -78,7 +78,7 @@ describe('An authority', () => {
     expect(await bundleOf('default/secrets/a')).toEqual(['2', '1']);
   });
 
-  test('restores what another program changed, and counts nothing in it as old', async () => {
+  test('An authority restores what another program changed, and counts nothing in it as old', async () => {
     const resources = catalogue(MESH.replace('reloadWithin: 20s', 'reloadWithin: 1h'));
     await converge(on(world.home, resources), 'default/mesh');
     const before = await world.object('default/secrets/a');
@@ -105,7 +105,7 @@ describe('An authority', () => {
     }
   });
 
-  test('adopts CAs without their keys, trusts them first and issues later', async () => {
+  test('An authority adopts CAs without their keys, trusts them first and issues later', async () => {
     const resources = catalogue(MESH.replace('spec: {', 'spec: {adopt: {secret: a}, '));
     await converge(on(world.home, resources), 'default/mesh');
     const upstream = (await world.object('default/secrets/a')).data;
@@ -144,7 +144,7 @@ describe('An authority', () => {
     ]);
   });
 
-  test('distrusts a generation at once, with its key gone, and says when it is done', async () => {
+  test('An authority distrusts a generation at once, with its key gone, and says when it is done', async () => {
     const resources = catalogue(MESH);
     await converge(on(world.home, resources), 'default/mesh');
     world.distrust.push(1);
@@ -186,7 +186,7 @@ spec:
       for (const id of ['default/mesh', 'far/other']) await converge(on(world.home, catalogue(TWO)), id);
   };
 
-  test('of two authorities holds both in the order of its sources, and neither rewrites the other for ever', async () => {
+  test('A TrustBundle of two authorities holds both in the order of its sources, and neither rewrites the other for ever', async () => {
     await converged();
     const { data } = await world.object('far/configmaps/both/ca.crt');
     expect(
@@ -197,7 +197,7 @@ spec:
     expect(world.objects.writes).toEqual([]);
   });
 
-  test('carries the rotation of each', async () => {
+  test('A TrustBundle carries the rotation of each', async () => {
     await converged();
     world.rotate.push('r');
     for (let step = 0; step < 4; step++) {
@@ -210,7 +210,7 @@ spec:
     ).toEqual(['other 2', 'mesh 2 ']);
   });
 
-  test('whose source cannot be read stays as it is, and holds the rotation up by name', async () => {
+  test('A TrustBundle whose source cannot be read stays as it is, and holds the rotation up by name', async () => {
     const broken = TWO.replace('[{authority: far/other}', '[{secret: {name: gone}}, {authority: far/other}');
     await converged();
     const before = await world.object('far/configmaps/both/ca.crt');
@@ -225,7 +225,7 @@ spec:
     expect(await world.object('far/configmaps/both/ca.crt')).toEqual(before);
   });
 
-  test('without an authority is copied, and not written twice', async () => {
+  test('A TrustBundle without an authority is copied, and not written twice', async () => {
     await converged();
     const root = (await world.object('default/secrets/a')).data['ca.crt'] ?? new Uint8Array();
     world.objects.put('default/secrets/root/ca.crt', { data: { 'ca.crt': root } });
@@ -240,7 +240,7 @@ spec:
     expect((await world.object('far/configmaps/both/ca.crt')).data['ca.crt']).toEqual(root);
   });
 
-  test('with an authority is left to it, so that two passes never write one object in turns', async () => {
+  test('A TrustBundle with an authority is left to it, so that two passes never write one object in turns', async () => {
     await converged();
     const [bundle] = catalogue(TWO).trustBundles;
     if (bundle === undefined) throw new Error('no bundle');

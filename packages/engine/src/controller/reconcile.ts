@@ -17,8 +17,16 @@ export interface AuthorityOutcome {
   readonly busy: boolean;
   /** When to look again even if nothing is heard; undefined: when something changes. */
   readonly again: Instant | undefined;
-  /** What could not be done in other namespaces, with the reason: nothing here waits for it. */
-  readonly refused: readonly string[];
+  /** What could not be done in other namespaces: nothing here waits for it. What was seen does not say so, since it was seen before. */
+  readonly refused: readonly Refused[];
+}
+
+export interface Refused {
+  /** The object, or the consumer. */
+  readonly object: string;
+  readonly why: string;
+  /** Another writer was faster: the next look tells more than the reason. */
+  readonly raced: boolean;
 }
 
 const CONCURRENT_WRITES = 8;
@@ -48,6 +56,9 @@ async function decide(
 
 /** Another writer was faster: what is left to do is seen at the next look, which follows at once. */
 export const isConflict = (error: unknown): boolean => isCode(error, 'CONFLICT');
+
+const subjectOf = (action: Action): string =>
+  'object' in action ? action.object : 'consumer' in action ? action.consumer : action.kind;
 
 const isSwap = (action: Action): action is Swap => 'expect' in action && !('object' in action);
 
@@ -80,7 +91,7 @@ export async function reconcile(
   const made =
     home.fairly === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
   const failures: unknown[] = [];
-  const refused: string[] = [];
+  const refused: Refused[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
     // A CA would be dated by a clock that the plan knows nothing of.
     if (isSwap(action) && home.clock.steadySince() !== observation.seen.steadySince) {
@@ -90,7 +101,12 @@ export async function reconcile(
     // An object that cannot be written does not hold up the others.
     await act(home, observation, action).catch((error: unknown) => {
       // A neighbour's object must not fail the pass, whatever goes wrong with it.
-      if (isElsewhere(action)) refused.push(error instanceof Error ? error.message : String(error));
+      if (isElsewhere(action))
+        refused.push({
+          object: subjectOf(action),
+          why: error instanceof Error ? error.message : String(error),
+          raced: isConflict(error),
+        });
       else failures.push(error);
     });
   });

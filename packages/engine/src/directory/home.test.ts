@@ -10,13 +10,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { after, bytesOf, instant, second } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { codeOf, Directories, loaded, visible } from '../../test/directories.ts';
 import { accepts, MESH } from '../../test/world.ts';
 import { converge, passOnce, statusOf, verifyAuthority } from '../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 const MESH_ID = 'default/mesh';
 
 const pass = async (path: string) => {
@@ -30,7 +29,7 @@ const pass = async (path: string) => {
 };
 
 describe('What the directory home writes', () => {
-  test('has the kubelet’s layout; only the owner can read keys and the state', async () => {
+  test('What the directory home writes has the kubelet’s layout; only the owner can read keys and the state', async () => {
     const path = directories.make();
     await pass(path);
     const folder = join(path, 'out/default/secrets/a');
@@ -43,7 +42,7 @@ describe('What the directory home writes', () => {
     expect(mode('state/authorities/default/mesh.json')).toBe('600');
   });
 
-  test('has the mode and owner that its Leaf asks for, also when it asks later', async () => {
+  test('What the directory home writes has the mode and owner that its Leaf asks for, also when it asks later', async () => {
     const path = directories.make();
     await pass(path);
     const uid = process.getuid?.() ?? 0;
@@ -65,7 +64,7 @@ describe('What the directory home writes', () => {
     );
   });
 
-  test('takes over the plain files of another issuer, as CA generation 0, and never shows mixed content', async () => {
+  test('What the directory home writes takes over the plain files of another issuer, as CA generation 0, and never shows mixed content', async () => {
     const donor = directories.make();
     await pass(donor);
     const foreign = visible(donor);
@@ -95,7 +94,7 @@ describe('What the directory home writes', () => {
     }
   });
 
-  test('is restored after an edit by hand or a removal', async () => {
+  test('What the directory home writes is restored after an edit by hand or a removal', async () => {
     const path = directories.make();
     await pass(path);
     const before = visible(path);
@@ -127,7 +126,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
     }
   };
 
-  test('is files, each restored alone, beside a bundle that keeps its own file', async () => {
+  test('A TLSProfile in a directory is files, each restored alone, beside a bundle that keeps its own file', async () => {
     const path = directories.make(`${MESH}${TRUST}\n---\n${yaml('Modern')}`);
     const folder = join(path, 'out/default/configmaps/p');
     await passOver(path);
@@ -141,7 +140,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
     expect(names.map((name) => readFileSync(join(folder, name), 'utf8'))).toEqual(before);
   });
 
-  test('that follows OpenShift is refused by name, and the last profile stays', async () => {
+  test('A TLSProfile in a directory that follows OpenShift is refused by name, and the last profile stays', async () => {
     const path = directories.make(yaml('Modern'));
     await passOver(path);
     writeFileSync(join(path, 'mesh.yaml'), yaml('OpenShift'));
@@ -155,7 +154,7 @@ spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: p, nam
 });
 
 describe('A write based on an older version is refused', () => {
-  test('for the authority and for an object', async () => {
+  test('A write based on an older version is refused: for the authority and for an object', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);
@@ -209,13 +208,13 @@ describe('Damaged state is refused, and nothing is written', () => {
       (text: string) => text.replace(/BEGIN PRIVATE KEY-----\\n..../, 'BEGIN PRIVATE KEY-----\\nAAAA'),
       /^STATE_UNREADABLE: .*damaged material/,
     ],
-  ])('%s', async (_name, edit, says) => {
+  ])('Damaged state is refused, and nothing is written: %s', async (_name, edit, says) => {
     const text = await damaged(edit);
     expect(text).toMatch(says);
     expect(text).not.toContain('MIG');
   });
 
-  test('older than its objects, as from a backup: everything stops, and the reason names the backup', async () => {
+  test('Damaged state is refused, and nothing is written: older than its objects, as from a backup: everything stops, and the reason names the backup', async () => {
     const path = directories.make();
     await pass(path);
     const old = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');
@@ -242,7 +241,7 @@ describe('Damaged state is refused, and nothing is written', () => {
 });
 
 describe('A read-only command', () => {
-  test('such as status or verify writes nothing', async () => {
+  test('A read-only command such as status or verify writes nothing', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);
@@ -260,7 +259,7 @@ describe('A read-only command', () => {
     expect(existsSync(join(path, 'state/lock'))).toBe(false);
   });
 
-  test('shows before a distrust which handshakes would fail', async () => {
+  test('A read-only command shows before a distrust which handshakes would fail', async () => {
     const path = directories.make();
     await pass(path);
     const home = directories.home(path);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { KeySource, Leaf, Resource } from '@handover/core';
-import { duration } from '@handover/material';
+import type { Leaf, Resource } from '@handover/core';
+import { type Clock, duration } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
@@ -15,7 +15,7 @@ import type { Home, ObjectId, Rollouts } from '../look/home.ts';
 import { type Hook, hooksIn, hooksOf } from '../look/hooks.ts';
 import type { Issuer, Keyring } from '../look/keyring.ts';
 import { localKeyring } from '../look/local-key.ts';
-import { type EvidenceSource, type Look, type LookClock, type Readers, takeLook } from '../look/look.ts';
+import { type Look, type LookClock, type Readers, takeLook } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { OutputPreparer } from '../look/outputs.ts';
 import { accountNumber } from './disk/accounts.ts';
@@ -24,9 +24,9 @@ import { farFiles } from './disk/far-readers.ts';
 import { diskFiles, type Files, type Ownership } from './disk/files.ts';
 import { refuseUntrustedHome } from './disk/permissions.ts';
 import { trustedPath } from './disk/trusted-path.ts';
+import type { DirectoryOptions } from './home-options.ts';
 import { HookRecords } from './hooks/hook-records.ts';
 import { HookRequests } from './hooks/hook-requests.ts';
-import type { HookTimes } from './hooks/hook-ways.ts';
 import { DirectoryHooks } from './hooks/hooks.ts';
 import { ProcessGroups } from './hooks/process-group.ts';
 import { restartRollouts, withRestarts } from './hooks/restarts.ts';
@@ -42,24 +42,8 @@ import { statedPlaces } from './resources/stated-places.ts';
 import { DirectoryAuthorities } from './state/authorities.ts';
 import { refuseClockBehind } from './state/clock-behind.ts';
 import { DirectoryIssuanceLog } from './state/issuance-log.ts';
-import { fenced, type HeldLock, type LockTimes, lockHolder, takeLock } from './state/lock.ts';
+import { fenced, type HeldLock, type LockOptions, lockHolder, takeLock } from './state/lock.ts';
 import { SteadyClock } from './state/steady-clock.ts';
-
-export interface DirectoryOptions {
-  readonly files?: Files;
-  readonly far?: FarFiles;
-  readonly clock?: LookClock;
-  readonly keys?: KeySource;
-  readonly evidence?: EvidenceSource;
-  /** How long hooks may take. */
-  readonly hookTimes?: HookTimes | undefined;
-  readonly trustNamespace?: string;
-  readonly meters?: Meters | undefined;
-  /** The user we run as; undefined: owners of files are not looked at. */
-  readonly uid?: number | undefined;
-  /** When the lock is shown to be held, and when that of another is believed to be left behind. */
-  readonly lock?: LockTimes | undefined;
-}
 
 /** A directory as a home: YAML in it, `out/` for every program, `state/` for this one alone. */
 export class DirectoryHome implements Home {
@@ -76,6 +60,7 @@ export class DirectoryHome implements Home {
   readonly hookRequests: HookRequests;
   readonly rollouts: Rollouts;
   readonly clock: LookClock;
+  readonly timers: Clock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
@@ -84,17 +69,19 @@ export class DirectoryHome implements Home {
   readonly #readers: Readers;
   readonly #notes: CopyNotes;
   readonly #uid: number | undefined;
-  readonly #times: LockTimes | undefined;
+  readonly #lock: LockOptions;
   #held: HeldLock | undefined;
   #catalogue: Catalogue | undefined;
   #consent: ReadonlySet<ObjectId> = new Set();
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
   #outputs: ReturnType<typeof outputsIn> = new Map();
 
-  constructor(path: string, options: DirectoryOptions = {}) {
+  constructor(path: string, options: DirectoryOptions) {
     this.path = resolve(path);
     this.files = options.files ?? diskFiles;
-    this.clock = options.clock ?? new SteadyClock(this.files, this.state);
+    const { timers } = options;
+    this.timers = timers;
+    this.clock = options.clock ?? new SteadyClock(this.files, this.state, () => timers.now());
     const { keys = keyMaker(), meters = NO_METERS } = options;
     this.keyring = localKeyring(keys);
     this.issuer = issuerWith(keys, this.random);
@@ -102,14 +89,15 @@ export class DirectoryHome implements Home {
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
     const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
-    this.#times = options.lock;
-    this.far = options.far ?? farFiles(this.files);
+    this.#lock = { files: this.files, directory: this.state, clock: timers, times: options.lock };
+    this.far = options.far ?? farFiles(this.files, timers);
     const files = fenced(this.files, () => this.checkLock());
     this.#notes = new CopyNotes(files, `${this.state}/copies`);
     this.objects = new DirectoryObjects({
       files,
       root: this.out,
       now: () => this.clock.now(),
+      monotonic: () => timers.monotonic(),
       uid: this.#uid,
       ownershipOf: (id) => this.#ownershipOf(id),
       mayAdopt: (id) => this.#consent.has(id),
@@ -129,6 +117,7 @@ export class DirectoryHome implements Home {
     this.hookRecords = new HookRecords(files, `${this.state}/reloads`);
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
     this.hooks = new DirectoryHooks({
+      clock: timers,
       files,
       far: this.far,
       cwd: this.path,
@@ -147,14 +136,17 @@ export class DirectoryHome implements Home {
     this.rollouts = restartRollouts(restartHooks, this.hookRecords);
     const declared =
       options.evidence ??
-      new DeclaredConsumers({ meters, canaries }, statedPlaces(this.files, this.far, this.path, this.#uid));
+      new DeclaredConsumers(
+        { clock: timers, meters, canaries },
+        statedPlaces(this.files, this.far, this.path, this.#uid),
+      );
     this.#readers = {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
       evidence: withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       hooks: this.hookRecords,
-      outputs: new OutputPreparer(new FilePasswords(this.far, this.path, this.#uid)),
+      outputs: new OutputPreparer(timers, new FilePasswords(this.far, this.path, this.#uid)),
       facts: {
         consumersFound: false,
         oneOwner: true,
@@ -254,7 +246,7 @@ export class DirectoryHome implements Home {
 
   /** The process that holds the lock now. */
   holder(): ReturnType<typeof lockHolder> {
-    return lockHolder(this.files, this.state, this.#times);
+    return lockHolder(this.#lock);
   }
 
   /** Makes the directories, takes the lock, and clears away what a killed process left. `stays`: it is held until the process is stopped. */
@@ -262,7 +254,7 @@ export class DirectoryHome implements Home {
     this.check();
     await this.files.makeDirectory(this.state, 0o700);
     await this.files.makeDirectory(this.out, 0o755);
-    const lock = await takeLock(this.files, this.state, this.#times, stays);
+    const lock = await takeLock(this.#lock, stays);
     this.#held = lock;
     try {
       await this.authorities.sweep();

@@ -1,12 +1,11 @@
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { type DirectoryHome, diskFiles, type Files, passOnce } from '../index.ts';
 import { homeFileError } from './disk/files.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 /** Names its Leaf in a file of the home. */
 const TELL = `{command: [sh, -c, 'echo "$HANDOVER_LEAF" >> told']}`;
@@ -69,7 +68,7 @@ const without = (path: string, leaf: string): void =>
   rmSync(join(path, 'out/default/secrets', leaf), { recursive: true });
 
 describe('other leaves of the authority are issued, and their programs reload, while one leaf', () => {
-  test('has a file that its owner made too large: it is restored', async () => {
+  test('other leaves of the authority are issued, and their programs reload, while one leaf has a file that its owner made too large: it is restored', async () => {
     const path = directories.make(yaml());
     await pass(open(path));
     const file = join(path, 'out/default/secrets/bad/ca.crt');
@@ -81,7 +80,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     expect(visible(path).bundles.get('secrets/bad')).toBe(visible(path).bundles.get('secrets/good'));
   });
 
-  test('cannot be read because its owner holds a lease on a file', async () => {
+  test('other leaves of the authority are issued, and their programs reload, while one leaf cannot be read because its owner holds a lease on a file', async () => {
     const path = directories.make(yaml());
     await pass(open(path));
     without(path, 'good');
@@ -107,7 +106,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     }
   });
 
-  test('cannot be written', async () => {
+  test('other leaves of the authority are issued, and their programs reload, while one leaf cannot be written', async () => {
     const path = directories.make(yaml());
     const again = open(path, refusing('EPERM', 'write'));
     expect(await pass(again)).toMatch(/^cannot write .*bad.*: not permitted; only root may give files/);
@@ -115,7 +114,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     expect(again.told()).toEqual(['default/good']);
   });
 
-  test('or a bundle uses a name that handover reserves', async () => {
+  test('other leaves of the authority are issued, and their programs reload, while one leaf or a bundle uses a name that handover reserves', async () => {
     const bundle = `---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle

@@ -220,6 +220,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     return { again: undefined };
   };
   const controller = new Controller({
+    timers: home.timers,
     clock: home.clock,
     meters: home.meters,
     places: PLACES,
@@ -254,20 +255,20 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     steadySince = since;
     controller.add([RESOURCES, ...controller.kept]);
   };
-  const clockWatch = setInterval(() => {
+  const clockWatch = home.timers.every(LOOK_AT_CLOCK_MS, () => {
     try {
       lookAtClock();
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error; // a disk that fails is told by the next pass
     }
-  }, LOOK_AT_CLOCK_MS);
+  });
   // A pass under way goes on without what it waits for.
   signal.addEventListener('abort', home.far.stop, { once: true });
   try {
     await controller.run(signal);
   } finally {
     signal.removeEventListener('abort', home.far.stop);
-    clearInterval(clockWatch);
+    clockWatch.cancel();
     for (const watcher of watchers) watcher?.close();
     await home.hooks.stop();
   }

@@ -1,11 +1,10 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../test/directories.ts';
 import { converge, diskFiles } from '../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 const pass = async (path: string): Promise<void> => {
   const home = directories.home(path);

@@ -44,7 +44,7 @@ const statusOf = async (
   mustName: boolean,
 ): Promise<DocumentRead> => {
   if (status === undefined) return { unread: {} };
-  const read = await askStatus(status, record, now);
+  const read = await askStatus(status, record, now, tools.clock);
   const { proof, podUid } = read;
   const isItsOwn = uid === undefined || (podUid ?? (mustName ? '' : uid)) === uid;
   tools.meters?.asked('status', proof !== undefined && isItsOwn ? 'shown' : 'silent');

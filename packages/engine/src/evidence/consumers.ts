@@ -71,10 +71,12 @@ export class DeclaredConsumers implements EvidenceSource {
   ): Promise<readonly ConsumerSeen[]> {
     const declared = responsibilities.authority.spec.consumers;
     const locate = this.#locator(responsibilities);
-    const until = performance.now() + ASKS_MS;
+    const { clock } = this.#tools;
+    const until = clock.monotonic() + ASKS_MS;
     const seen = await Promise.all(
       declared.map(async (consumer): Promise<ConsumerSeen> => {
         const shown = await within(
+          clock,
           LOOK_LASTS.consumersMs,
           this.#look(responsibilities, consumer, locate, record, now, until),
           () => ({ instances: [instanceOf(consumer.name, silent(LATE))], stripsCross: false }),
@@ -129,7 +131,7 @@ export class DeclaredConsumers implements EvidenceSource {
     const shown = await Promise.all(
       found.endpoints.map((endpoint) =>
         this.#turns.take(share, async () =>
-          performance.now() < until
+          this.#tools.clock.monotonic() < until
             ? askProcess(endpoint, { authority: id, record, now, otherLeaf }, this.#tools)
             : silent('it was not asked in time; the next look asks it'),
         ),

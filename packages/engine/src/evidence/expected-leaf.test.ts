@@ -1,31 +1,17 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createSecureContext, createServer, type Server, type TlsOptions } from 'node:tls';
-import { instant } from '@handover/material';
-import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
-import { codeOf, Directories, loaded } from '../../test/directories.ts';
-import { statusText } from '../../test/status-text.ts';
-import { MESH } from '../../test/world.ts';
-import { converge, type DirectoryHome, passOnce } from '../index.ts';
+import { afterEach, expect, test } from 'vitest';
+import { codeOf } from '../../test/directories.ts';
+import { documentOf, MESH_ID, MeshHomes, meshYaml, pairOf, pass, secret } from '../../test/mesh-home.ts';
+import { type DirectoryHome, passOnce } from '../index.ts';
 
-const MESH_ID = 'default/mesh';
-const directories = new Directories();
+const homes = new MeshHomes();
 const servers: Server[] = [];
-beforeEach(() => {
-  directories.now = instant(Date.now()); // real certificates, real handshakes
-});
 afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
-afterAll(() => directories.end());
-
-const withConsumers = (consumers: string): string =>
-  MESH.replace('{lifetime: 1y,', `{lifetime: 1y, consumers: [${consumers}],`);
-const file = (home: DirectoryHome, leaf: string, name: string): string =>
-  readFileSync(join(home.out, 'default/secrets', leaf, name), 'utf8');
-const documentOf = (home: DirectoryHome, leaf: string): string =>
-  statusText(file(home, leaf, 'ca.crt'), file(home, leaf, 'tls.crt'), directories.now);
 
 /** A server that takes its chain and key anew for each connection. */
 const serving = async (pair: () => { cert: string; key: string }): Promise<string> => {
@@ -36,19 +22,15 @@ const serving = async (pair: () => { cert: string; key: string }): Promise<strin
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   return `localhost:${(server.address() as AddressInfo).port}`;
 };
-const pairOf = (home: DirectoryHome, leaf: string): { cert: string; key: string } => ({
-  cert: file(home, leaf, 'tls.crt'),
-  key: file(home, leaf, 'tls.key'),
-});
 
 /** Asks for a rotation, and looks again and again for longer than any time that could stand in for evidence. */
 const rotated = async (home: DirectoryHome, refresh: () => void = () => {}) => {
   await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-  let outcome = await converge(loaded(home), MESH_ID);
+  let outcome = await pass(home);
   for (let looks = 0; looks < 4; looks++) {
-    directories.now = instant(directories.now + 100_000);
+    homes.later(100_000);
     refresh();
-    outcome = await converge(loaded(home), MESH_ID);
+    outcome = await pass(home);
   }
   return {
     phase: outcome.plan.phase,
@@ -59,10 +41,8 @@ const rotated = async (home: DirectoryHome, refresh: () => void = () => {}) => {
 test('a probe that meets the server of another Leaf is no evidence, and says which Leaf it met', async () => {
   let served = 'b';
   const address = await serving(() => pairOf(home, served));
-  const home = directories.home(
-    directories.make(withConsumers(`{name: web, presents: true, leaf: a, probe: {address: "${address}"}}`)),
-  );
-  await converge(loaded(home), MESH_ID);
+  const home = homes.mesh(`{name: web, presents: true, leaf: a, probe: {address: "${address}"}}`);
+  await pass(home);
   expect(await rotated(home)).toEqual({
     phase: 'Activating',
     waits: [
@@ -70,22 +50,22 @@ test('a probe that meets the server of another Leaf is no evidence, and says whi
     ],
   });
   served = 'a';
-  await converge(loaded(home), MESH_ID);
+  await pass(home);
   expect((await rotated(home)).phase).toBe('Stable');
 });
 
 test('a probe that meets an earlier certificate of another Leaf knows it by its names', async () => {
   const address = await serving(() => earlier);
-  const yaml = withConsumers(`{name: web, presents: true, leaf: a, probe: {address: "${address}"}}`);
-  const home = directories.home(directories.make(yaml));
-  await converge(loaded(home), MESH_ID);
+  const yaml = meshYaml(`{name: web, presents: true, leaf: a, probe: {address: "${address}"}}`);
+  const home = homes.home(homes.make(yaml));
+  await pass(home);
   let earlier = pairOf(home, 'b');
   expect((await rotated(home)).phase).toBe('Activating');
   // A program of b that reads its files only when it starts: generation 2 has signed its leaf, which is then renewed.
   earlier = pairOf(home, 'b');
   writeFileSync(join(home.path, 'mesh.yaml'), yaml.replace('[b.local]', '[B.local], lifetime: 30d'));
-  await converge(loaded(home), MESH_ID);
-  expect(file(home, 'b', 'tls.crt')).not.toBe(earlier.cert);
+  await pass(home);
+  expect(secret(home, 'b', 'tls.crt')).not.toBe(earlier.cert);
   expect(await rotated(home)).toMatchObject({
     phase: 'Activating',
     waits: [expect.stringContaining('shows the certificate of Leaf default/b, expected default/a')],
@@ -93,13 +73,13 @@ test('a probe that meets an earlier certificate of another Leaf knows it by its 
 });
 
 test('a status document of the program of another Leaf is no evidence, of a program with both it is', async () => {
-  const home = directories.home(directories.make(undefined));
+  const home = homes.home(homes.make(undefined));
   const path = join(home.path, 'status.json');
   writeFileSync(
     join(home.path, 'mesh.yaml'),
-    withConsumers(`{name: web, presents: true, verifies: true, leaf: a, status: {file: ${path}}}`),
+    meshYaml(`{name: web, presents: true, verifies: true, leaf: a, status: {file: ${path}}}`),
   );
-  await converge(loaded(home), MESH_ID);
+  await pass(home);
   const { phase, waits } = await rotated(home, () => writeFileSync(path, documentOf(home, 'b')));
   expect(phase).toBe('Introducing');
   expect(waits).toEqual([
@@ -113,14 +93,12 @@ test('a status document of the program of another Leaf is no evidence, of a prog
 });
 
 test('a consumer of a Leaf that does not exist is an error of each pass, and holds up the rotation', async () => {
-  const home = directories.home(
-    directories.make(withConsumers('{name: web, presents: true, leaf: aa, reload: hot}')),
-  );
+  const home = homes.mesh('{name: web, presents: true, leaf: aa, reload: hot}');
   expect(await codeOf(() => passOnce(home, home.load(), () => {}))).toBe(
     'CONSUMER_LEAF_UNKNOWN: Authority default/mesh: spec.consumers[0].leaf of web: default/aa is no Leaf of this Authority, so that its next rotation waits; name one of: default/a, default/b',
   );
   // The certificates are there all the same.
-  expect(file(home, 'a', 'tls.crt')).toContain('BEGIN CERTIFICATE');
+  expect(secret(home, 'a', 'tls.crt')).toContain('BEGIN CERTIFICATE');
   expect(await rotated(home)).toMatchObject({
     phase: 'Activating',
     waits: [expect.stringMatching(/^web: to present a leaf of this Authority: .* names default\/aa/)],

@@ -1,12 +1,12 @@
 import { request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { MAX_STATUS_BYTES, STATUS_PATH } from '@handover/material';
+import { type Clock, MAX_STATUS_BYTES, STATUS_PATH } from '@handover/material';
 
 const MAX_HEADER_BYTES = 8 * 1024;
 export const TIMEOUT_MS = 2_000;
 
 /** An answer to GET, within two seconds and 64 KiB. */
-export const fetchText = (options: RequestOptions, secure: boolean): Promise<string> =>
+export const fetchText = (options: RequestOptions, secure: boolean, clock: Clock): Promise<string> =>
   new Promise((resolve, reject) => {
     const ask = (secure ? httpsRequest : httpRequest)(
       // The signal also ends an answer that comes byte by byte, or never.
@@ -14,7 +14,7 @@ export const fetchText = (options: RequestOptions, secure: boolean): Promise<str
         ...options,
         agent: false,
         maxHeaderSize: MAX_HEADER_BYTES,
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: clock.timeout(TIMEOUT_MS),
       },
       (response) => {
         // A redirect is not followed: another server would answer.
@@ -53,5 +53,5 @@ export const isTimeout = ({
 }): boolean => name === 'TimeoutError' || code === 'ABORT_ERR';
 
 /** The status document behind a socket. Its path is looked up by this process. */
-export const askSocket = (socketPath: string): Promise<string> =>
-  fetchText({ socketPath, path: STATUS_PATH }, false);
+export const askSocket = (socketPath: string, clock: Clock): Promise<string> =>
+  fetchText({ socketPath, path: STATUS_PATH }, false, clock);

@@ -1,7 +1,7 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import type { StartTls } from '@handover/core';
-import { type Certificate, parseCertificate } from '@handover/material';
+import { type Certificate, type Clock, parseCertificate } from '@handover/material';
 import { startTls } from './start-tls.ts';
 
 export interface ClientCertificate {
@@ -66,16 +66,26 @@ export interface Door {
 }
 
 /** A connection on which the server waits for a ClientHello, or why there is none. */
-const startedTls = async (host: string, port: number, starttls: StartTls): Promise<Socket | string> => {
+const startedTls = async (
+  clock: Clock,
+  host: string,
+  port: number,
+  starttls: StartTls,
+): Promise<Socket | string> => {
   const socket = connectPlain({ host, port });
   const failed = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    socket.setTimeout(TIMEOUT_MS, () => resolve(new Error(`no connection within ${TIMEOUT_MS / 1000} s`)));
-    socket.once('connect', () => resolve(undefined)).once('error', resolve);
+    const timer = clock.after(TIMEOUT_MS, () =>
+      resolve(new Error(`no connection within ${TIMEOUT_MS / 1000} s`)),
+    );
+    const end = (error?: Error): void => {
+      timer.cancel();
+      resolve(error);
+    };
+    socket.once('connect', () => end()).once('error', end);
   });
-  socket.setTimeout(0);
   const why =
     failed === undefined
-      ? (await startTls(socket, starttls, TIMEOUT_MS))?.why
+      ? (await startTls(socket, starttls, { clock, timeoutMs: TIMEOUT_MS }))?.why
       : `cannot be reached (${failed.code ?? failed.message})`;
   if (why === undefined) return socket;
   socket.on('error', () => {}).destroy();
@@ -87,12 +97,13 @@ const startedTls = async (host: string, port: number, starttls: StartTls): Promi
  * ticket or data means accepted, an end or an alert refused, neither is no answer.
  */
 export const handshake = async (
+  clock: Clock,
   door: Door,
   client: ClientCertificate | undefined,
   newest: SecureVersion = 'TLSv1.3',
 ): Promise<HandshakeResult> => {
   const { host, port, servername = host, starttls } = door;
-  const plain = starttls === undefined ? undefined : await startedTls(host, port, starttls);
+  const plain = starttls === undefined ? undefined : await startedTls(clock, host, port, starttls);
   if (typeof plain === 'string') return { kind: 'unreachable', why: plain };
   return new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
@@ -106,7 +117,7 @@ export const handshake = async (
       ...(client ?? {}),
     });
     const end = (result: HandshakeResult): void => {
-      clearTimeout(timer);
+      timer.cancel();
       socket.removeAllListeners();
       socket.on('error', () => {});
       socket.destroy();
@@ -116,9 +127,8 @@ export const handshake = async (
     const verdict = (accepted: boolean | undefined): void =>
       end({ kind: 'done', chain, accepted, completed: isSecure });
     const unreachable = (why: string): void => end({ kind: 'unreachable', why });
-    let timer = setTimeout(
-      () => unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`),
-      TIMEOUT_MS,
+    let timer = clock.after(TIMEOUT_MS, () =>
+      unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`),
     );
     socket.on('session', () => {
       gotTicket = true;
@@ -135,8 +145,8 @@ export const handshake = async (
       // Without a client certificate only the chain matters; on TLS 1.2 the ticket came before.
       if (client === undefined) return verdict(undefined);
       if (gotTicket && socket.getProtocol() !== 'TLSv1.3') return verdict(true);
-      clearTimeout(timer);
-      timer = setTimeout(() => verdict(gotTicket ? true : undefined), VERDICT_MS);
+      timer.cancel();
+      timer = clock.after(VERDICT_MS, () => verdict(gotTicket ? true : undefined));
     });
     const refused = (error?: NodeJS.ErrnoException): void => {
       const why = error === undefined ? undefined : noTlsServer(error);

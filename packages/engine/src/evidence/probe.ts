@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Proof, ShownLeaf, StartTls, Unread } from '@handover/core';
-import type { Certificate, Instant } from '@handover/material';
+import type { Certificate, Clock, Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
@@ -10,6 +9,8 @@ import { type ClientCertificate, type HandshakeResult, handshake } from './hands
 import { unreadOf } from './read-document.ts';
 
 export interface ProbeTools {
+  /** Deadlines and pauses go by it. */
+  readonly clock: Clock;
   readonly meters?: Meters | undefined;
   /** Shared by all probes. */
   readonly canaries: Canaries;
@@ -54,13 +55,14 @@ type Knock = (
   newest?: 'TLSv1.2' | 'TLSv1.3',
 ) => Promise<HandshakeResult>;
 
-const knockAt = ({ address, at, starttls }: ProbeTarget, until: number): Knock => {
+const knockAt = ({ address, at, starttls }: ProbeTarget, clock: Clock, until: number): Knock => {
   const colon = address.lastIndexOf(':');
   const name = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
   return async (client, newest) =>
-    performance.now() < until
+    clock.monotonic() < until
       ? handshake(
+          clock,
           { host: at?.ip ?? name, port: at?.port ?? port, servername: name, starttls },
           client,
           newest,
@@ -81,8 +83,9 @@ export async function probe(
     stripsCross: false,
     unread: unreadOf(says(why), says(why)),
   });
-  const until = performance.now() + PROBE_MS;
-  const knock = knockAt(target, until);
+  const { clock } = tools;
+  const until = clock.monotonic() + PROBE_MS;
+  const knock = knockAt(target, clock, until);
   const control = await tools.canaries.control(now);
   // A server that requires a client certificate presents its own chain before it refuses.
   const first = await knock(target.mtls ? control : undefined);
@@ -93,9 +96,9 @@ export async function probe(
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
   // An accepted canary leaves no refusal in the server's log.
   const newest = trust?.accepted[0];
-  const looks = await lookAgain(knock, newest?.canary ?? (target.mtls ? control : undefined), record);
+  const looks = await lookAgain(clock, knock, newest?.canary ?? (target.mtls ? control : undefined), record);
   // A probe that ran out of time proves nothing, nor does one that met a process which does not answer.
-  if (performance.now() >= until) return nothing(OUT_OF_TIME);
+  if (clock.monotonic() >= until) return nothing(OUT_OF_TIME);
   if ('why' in looks) return nothing(looks.why);
   const shown = [chain, ...looks.chains].map((one) => servedBy(one, record));
   const seen = shown.flatMap((one) => one ?? []);
@@ -135,6 +138,7 @@ const BETWEEN_LOOKS_MS = 150;
  * is not enough. `client`: the canary of the newest generation that was accepted; a process that refuses it has not loaded that CA.
  */
 const lookAgain = async (
+  clock: Clock,
   knock: Knock,
   client: ClientCertificate | undefined,
   { state }: AuthorityRecord,
@@ -145,7 +149,7 @@ const lookAgain = async (
   const chains: (readonly Certificate[])[] = [];
   let isRefused = false;
   for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
-    await pause(BETWEEN_LOOKS_MS);
+    await clock.sleep(BETWEEN_LOOKS_MS);
     const result = await knock(client);
     if (result.kind === 'unreachable') return { why: result.why };
     isRefused ||= result.accepted === false;

@@ -1,18 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openIdentity, serveStatus } from '@handover/runtime';
-import { afterAll, expect, test } from 'vitest';
+import { systemClock } from '@handover/runtime/clock';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
 import { converge, DirectoryHome } from '../index.ts';
 
 const directories = new Directories();
-const scratch = mkdtempSync(join(tmpdir(), 'handover-runtime-'));
-afterAll(() => {
-  directories.end();
-  rmSync(scratch, { recursive: true, force: true });
-});
+const scratch = temporaryFolder();
 const MESH_ID = 'default/mesh';
 
 test.each(['socket', 'file'] as const)(
@@ -27,7 +23,7 @@ test.each(['socket', 'file'] as const)(
         `{lifetime: 1y, consumers: [${consumer('a')}, ${consumer('b')}],`,
       ).replace('20s', '1h'),
     );
-    const home = new DirectoryHome(path);
+    const home = new DirectoryHome(path, { timers: systemClock });
     const phase = async () => (await converge(loaded(home), MESH_ID)).plan.phase;
     expect(await phase()).toBe('Stable');
     const stop = new AbortController();

@@ -3,12 +3,14 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { START_TLS, type StartTls } from '@handover/core';
 import { instant, parseCertificates } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { dealKey } from '../../test/world.ts';
 import { localKeyring } from '../index.ts';
 import { Canaries } from './canary.ts';
 import { handshake } from './handshake.ts';
 
+const clock = new TestClock();
 let leaf: { readonly cert: string; readonly key: string; readonly fingerprint: string };
 beforeAll(async () => {
   const keyring = localKeyring(dealKey);
@@ -32,7 +34,8 @@ afterEach(async () => {
 });
 
 const listen = async (serve: (socket: Socket) => unknown): Promise<number> => {
-  const server = createServer((socket) => {
+  // Without a delay: the kernel would keep single bytes back for a while, by a clock of its own.
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.push(socket);
     socket.on('error', () => {});
     serve(socket);
@@ -94,8 +97,12 @@ const GOOD: Readonly<Record<StartTls, Play>> = {
   ldap: ['', [['1.3.6.1.4.1.1466.20037', LDAP_YES]]],
 };
 
-const tried = async (serve: (socket: Socket) => unknown, starttls: StartTls) =>
-  handshake({ host: '127.0.0.1', port: await listen(serve), servername: 'db.test', starttls }, undefined);
+const begun = async (serve: (socket: Socket) => unknown, starttls: StartTls) => {
+  const door = { host: '127.0.0.1', port: await listen(serve), servername: 'db.test', starttls };
+  return handshake(clock, door, undefined);
+};
+const tried = (serve: (socket: Socket) => unknown, starttls: StartTls) =>
+  clock.during(begun(serve, starttls));
 
 test.each(START_TLS)('%s goes over to TLS and shows its certificate', async (protocol) => {
   const result = await tried(played(GOOD[protocol]), protocol);
@@ -174,14 +181,17 @@ test.each(START_TLS.filter((protocol) => protocol !== 'mysql'))(
 test.each(START_TLS)(
   '%s that says nothing, closes or never stops is no evidence, in bounded time',
   async (protocol) => {
-    const silent = tried(() => {}, protocol);
-    const closes = tried((socket) => socket.end(), protocol);
-    const babbles = tried((socket) => {
+    const silent = begun(() => {}, protocol);
+    const closes = begun((socket) => socket.end(), protocol);
+    const babbles = begun((socket) => {
       const more = (): void => {
         if (!socket.destroyed) socket.write('* '.repeat(20_000), more);
       };
       more();
     }, protocol);
+    const began = clock.monotonic();
+    await clock.during(Promise.all([silent, closes, babbles]));
+    expect(clock.monotonic() - began).toBe(2_000);
     expect(await silent).toEqual({
       kind: 'unreachable',
       why: `does not start TLS by ${protocol} within 2 s`,
@@ -198,6 +208,6 @@ test('a port without a listener is named with its code', async () => {
   const port = await listen(() => {});
   const [server] = servers.splice(0);
   server?.close();
-  const result = await handshake({ host: '127.0.0.1', port, starttls: 'imap' }, undefined);
+  const result = await handshake(clock, { host: '127.0.0.1', port, starttls: 'imap' }, undefined);
   expect(result).toEqual({ kind: 'unreachable', why: 'cannot be reached (ECONNREFUSED)' });
 });

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { StartTls } from '@handover/core';
+import type { Clock } from '@handover/material';
 import { DIALOGUES, type Heard } from './start-tls-dialogues.ts';
 
 /** Why TLS cannot start, read after the server's address. */
@@ -10,6 +11,12 @@ export interface NoTls {
   readonly isBusy?: boolean;
 }
 
+/** How long a server may take, by which clock. */
+export interface Deadline {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+}
+
 /** What servers say before TLS is short; one that says more is none of these. */
 const MAX_BYTES = 64 * 1024;
 
@@ -17,13 +24,17 @@ const MAX_BYTES = 64 * 1024;
  * Asks a connected server to go over to TLS. Undefined: it waits for a ClientHello. Whatever it sent beyond its consent was not
  * protected, so that such a server is refused. Never rejects.
  */
-export const startTls = (socket: Socket, protocol: StartTls, timeoutMs: number): Promise<NoTls | undefined> =>
+export const startTls = (
+  socket: Socket,
+  protocol: StartTls,
+  { clock, timeoutMs }: Deadline,
+): Promise<NoTls | undefined> =>
   new Promise((resolve) => {
     const dialogue = DIALOGUES[protocol]();
     let bytes = Buffer.alloc(0);
     let total = 0;
     const end = (result: NoTls | undefined): void => {
-      clearTimeout(timer);
+      timer.cancel();
       socket.off('data', hear).off('error', closed).off('close', closed).off('end', closed);
       socket.on('error', () => {}); // a late error no longer matters
       resolve(result);
@@ -51,9 +62,8 @@ export const startTls = (socket: Socket, protocol: StartTls, timeoutMs: number):
         heard = isOver ? undefined : dialogue.hear(bytes);
       }
     };
-    const timer = setTimeout(
-      () => end({ kind: 'timeout', why: `does not start TLS by ${protocol} within ${timeoutMs / 1000} s` }),
-      timeoutMs,
+    const timer = clock.after(timeoutMs, () =>
+      end({ kind: 'timeout', why: `does not start TLS by ${protocol} within ${timeoutMs / 1000} s` }),
     );
     socket.on('data', hear).on('error', closed).on('close', closed).on('end', closed);
     if (dialogue.opening !== undefined) socket.write(dialogue.opening);

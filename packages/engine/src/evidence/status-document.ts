@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { HandoverError, type Instant, STATUS_PATH } from '@handover/material';
+import { type Clock, HandoverError, type Instant, STATUS_PATH } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import { inWords, urlInWords } from '../look/system-errors.ts';
 import { askSocket, fetchText, isTimeout, TIMEOUT_MS } from './fetch-text.ts';
@@ -19,22 +19,26 @@ export interface StatusAddress {
   readonly at?: { readonly ip: string; readonly port: number } | undefined;
 }
 
-const textOf = async ({ file, socket, check, ask, url, at }: StatusAddress): Promise<string> => {
+const textOf = async (
+  { file, socket, check, ask, url, at }: StatusAddress,
+  clock: Clock,
+): Promise<string> => {
   if (file !== undefined) return Buffer.from(await file.read()).toString('utf8');
   if (socket !== undefined) {
     const before = await check?.();
-    const text = await (ask ?? (() => askSocket(socket)))();
+    const text = await (ask ?? (() => askSocket(socket, clock)))();
     if ((await check?.()) !== before) throw new Error('the socket was replaced while it answered');
     return text;
   }
   const { protocol, hostname, port, pathname, search } = new URL(url ?? '');
   const path = pathname === '/' ? STATUS_PATH : `${pathname}${search}`;
   const host = hostname.replace(/^\[|\]$/g, '');
-  if (at === undefined) return fetchText({ hostname: host, port, path }, protocol === 'https:');
+  if (at === undefined) return fetchText({ hostname: host, port, path }, protocol === 'https:', clock);
   const named = isIP(host) === 0 ? { servername: host } : {};
   return fetchText(
     { hostname: at.ip, port: at.port, path, headers: { host: hostname }, ...named },
     protocol === 'https:',
+    clock,
   );
 };
 
@@ -56,10 +60,11 @@ export const askStatus = async (
   place: StatusAddress,
   record: AuthorityRecord,
   now: Instant,
+  clock: Clock,
 ): Promise<DocumentRead> => {
   let text: string;
   try {
-    text = await textOf(place);
+    text = await textOf(place, clock);
   } catch (error) {
     return unreadable(`no status document from ${placeName(place)}: ${reasonOf(error)}`);
   }

@@ -60,7 +60,7 @@ const held = async (authorities: readonly string[] = [ID]): Promise<Set<string>>
 };
 
 describe('The issuance log', () => {
-  test('has one entry for each CA, cross-certificate and leaf, with the origin of the request and the reason', async () => {
+  test('The issuance log has one entry for each CA, cross-certificate and leaf, with the origin of the request and the reason', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     expect(log.map(({ kind, generation }) => `${kind} ${generation}`)).toEqual(['ca 1', 'leaf 1', 'leaf 1']);
     await rotate('q1');
@@ -94,7 +94,7 @@ describe('The issuance log', () => {
       expect(askedBy).toEqual({ via: 'request', user: 'ada', uid: 7 });
   });
 
-  test('has every certificate that any object holds, for two authorities that rotate in turn', async () => {
+  test('The issuance log has every certificate that any object holds, for two authorities that rotate in turn', async () => {
     const both = catalogue(`${MESH}---${OTHER}`);
     await Promise.all([converge(on(world.home, both), ID), converge(on(world.home, both), 'default/other')]);
     await Promise.all([rotate('q1', both), rotate('q1', both, 'default/other')]);
@@ -107,7 +107,7 @@ describe('The issuance log', () => {
         expect([authority, ['a', 'b'].includes(object.name)]).toEqual([authority, authority === ID]);
   });
 
-  test('never holds a key, or a part of one', async () => {
+  test('The issuance log never holds a key, or a part of one', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     const secrets: string[] = [];
@@ -132,7 +132,7 @@ describe('The issuance log', () => {
     );
   });
 
-  test('that cannot be written stops every certificate from becoming visible', async () => {
+  test('The issuance log that cannot be written stops every certificate from becoming visible', async () => {
     refuses = new Error('the disk is full');
     await expect(reconcile(on(world.home, catalogue(MESH)), ID)).rejects.toThrow('the disk is full');
     expect(await world.authorities.load(ID)).toBeUndefined();
@@ -147,7 +147,7 @@ describe('The issuance log', () => {
     for (const fingerprint of await held()) expect(known).toContain(fingerprint);
   });
 
-  test('has no entry for a dry run', async () => {
+  test('The issuance log has no entry for a dry run', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     const before = log.length;
     const home = on(world.home, catalogue(MESH));
@@ -160,7 +160,7 @@ describe('The history of an authority', () => {
   const history = async (): Promise<readonly HistoryStep[]> =>
     (await world.authorities.load(ID))?.history ?? [];
 
-  test('has the origin of the request, the evidence that opened each gate, and the process that took the step', async () => {
+  test('The history of an authority has the origin of the request, the evidence that opened each gate, and the process that took the step', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     expect(
@@ -187,7 +187,7 @@ describe('The history of an authority', () => {
     expect(retire).toMatchObject({ generations: [1], counts: { settled: 5 } });
   });
 
-  test('has a distrust with the distrusted CA generation and its replacement', async () => {
+  test('The history of an authority has a distrust with the distrusted CA generation and its replacement', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     world.distrust.push(2);
@@ -211,7 +211,7 @@ describe('The history of an authority', () => {
     });
   });
 
-  test('survives in the state file; a file without a history loads, and a damaged history is ignored', async () => {
+  test('The history of an authority survives in the state file; a file without a history loads, and a damaged history is ignored', async () => {
     await converge(on(world.home, catalogue(MESH)), ID);
     await rotate('q1');
     const record = await world.authorities.load(ID);
@@ -224,7 +224,7 @@ describe('The history of an authority', () => {
       expect(parseAuthority(ID, JSON.stringify({ ...old, history }), 'file').history).toEqual([]);
   });
 
-  test('is bounded, however long the names of consumers are and however many consumers there are', () => {
+  test('The history of an authority is bounded, however long the names of consumers are and however many consumers there are', () => {
     const step = (revision: number): HistoryStep => ({
       at: world.now,
       step: 'activate',

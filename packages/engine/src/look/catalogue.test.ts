@@ -43,11 +43,11 @@ describe('Two resources that would write the same object are refused', () => {
       ),
       /both write default\/configmaps\/mesh-trust\/ca\.crt/,
     ],
-  ])('%s', (_name, yaml, says) => {
+  ])('Two resources that would write the same object are refused: %s', (_name, yaml, says) => {
     expect(() => catalogue(yaml)).toThrow(says);
   });
 
-  test('but two keys of one ConfigMap are two objects', async () => {
+  test('Two resources that would write the same object are refused: but two keys of one ConfigMap are two objects', async () => {
     const world = new World();
     const resources = catalogue(
       join(

@@ -117,7 +117,7 @@ describe('A list that is given counts for every namespace', () => {
       'dnsNames: [a.NAMESPACE.svc]',
       'spec.lifetime: "90d" is too long (allowed: 30d or less)',
     ],
-  ])('%s: %s is %s', (issueTo, leaf, expected) => {
+  ])('A list that is given counts for every namespace: %s: %s is %s', (issueTo, leaf, expected) => {
     for (const namespace of ['far', 'home']) {
       const here = (text: string) => text.replaceAll('NAMESPACE', namespace);
       expect(answer(open(issueTo), namespace, here(leaf))).toContain(here(expected));
@@ -137,9 +137,12 @@ describe('A common name counts as a host name where a server has no DNS name', (
     ['far', `subject: {commonName: payments}, ${CLIENT}`, 'issued'],
     ['far', 'dnsNames: [x.far.svc], subject: {commonName: payments}', 'issued'],
     ['home', 'ipAddresses: [10.0.0.1], subject: {commonName: payments}', 'issued'],
-  ])('in %s: %s', (namespace, leaf, expected) => {
-    expect(answer(issueTo, namespace, leaf)).toContain(expected);
-  });
+  ])(
+    'A common name counts as a host name where a server has no DNS name: in %s: %s',
+    (namespace, leaf, expected) => {
+      expect(answer(issueTo, namespace, leaf)).toContain(expected);
+    },
+  );
 });
 
 describe('A pattern is refused by the schema', () => {
@@ -158,7 +161,7 @@ describe('A pattern is refused by the schema', () => {
     ['of addresses with a prefix too long', 'ipAddresses: [10.0.0.0/33]'],
     ['of addresses with a star', 'ipAddresses: ["10.0.0.*"]'],
     ['of IPv4 addresses in IPv6 form', 'ipAddresses: ["::ffff:10.0.0.0/104"]'],
-  ])('%s', (_, issueTo) => {
+  ])('A pattern is refused by the schema %s', (_, issueTo) => {
     expect(answer(issueTo, 'home', 'dnsNames: [a]')).toMatch(/^no Leaf: .*spec\.issueTo\./);
   });
 

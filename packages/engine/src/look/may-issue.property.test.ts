@@ -153,7 +153,7 @@ test('whatever a Leaf of another namespace asks for, its certificate has names o
       expect(notAfter - notBefore).toBeGreaterThanOrEqual(hour - second);
       expect(leaf.spec.key).not.toBe('RSA-4096');
     }),
-    { numRuns: 1_500 },
+    { numRuns: 300 },
   );
-  expect(issued).toBeGreaterThan(200);
+  expect(issued).toBeGreaterThan(30);
 });

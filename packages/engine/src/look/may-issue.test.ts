@@ -22,7 +22,7 @@ describe('A Leaf of another namespace has by default', () => {
     ['an RSA-3072 key', 'dnsNames: [x.far.svc], key: RSA-3072'],
     ['a life of one hour', 'dnsNames: [x.far.svc], lifetime: 1h'],
     ['a long life renewed early', 'dnsNames: [x.far.svc], lifetime: 90d, renew: {at: 1%}'],
-  ])('%s', (_, leaf) => {
+  ])('A Leaf of another namespace has by default %s', (_, leaf) => {
     expect(answer(OPEN, 'far', leaf)).toBe('issued');
   });
 });
@@ -81,7 +81,7 @@ describe('A Leaf of another namespace by default does not have', () => {
       'dnsNames: [x.far.svc], lifetime: 1h, renew: {at: 1%}',
       'spec.renew: a renewal after 36s',
     ],
-  ])('%s', (_, leaf, says) => {
+  ])('A Leaf of another namespace by default does not have %s', (_, leaf, says) => {
     const said = answer(OPEN, 'far', leaf);
     expect(said).toContain('authority home/mesh refuses it: ');
     expect(said).toContain(says);
@@ -116,7 +116,7 @@ describe('No Leaf, in whatever namespace, is one', () => {
       'dnsNames: [x.far.svc], subject: {organizationalUnits: [x]}',
       'unknown field',
     ],
-  ])('%s', (_, leaf, says) => {
+  ])('No Leaf, in whatever namespace, is one: %s', (_, leaf, says) => {
     for (const namespace of ['far', 'home']) {
       expect(answer(OPEN, namespace, leaf)).toMatch(/^no Leaf: /);
       expect(answer(OPEN, namespace, leaf)).toContain(says);

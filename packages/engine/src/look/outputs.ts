@@ -1,7 +1,7 @@
 import { createHash, createHmac, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { type Leaf, type OutputMaterial, outputBytes, Password, type TrustBundle } from '@handover/core';
-import { type Certificate, HandoverError, PrivateKey } from '@handover/material';
+import { type Certificate, type Clock, HandoverError, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { LOOK_LASTS, within } from './deadlines.ts';
@@ -71,11 +71,13 @@ const namespaceOf = (object: ObjectId): string => object.split('/', 1)[0] ?? '';
 
 /** Reads passwords for a home, which keeps it: what is costly to make is made once. */
 export class OutputPreparer {
+  readonly #clock: Clock;
   readonly #passwords: PasswordReader;
   readonly #prints = new Memo<Promise<Buffer>>(1_000);
   readonly #truststores = new Memo<Uint8Array>(64);
 
-  constructor(passwords: PasswordReader = NO_PASSWORDS) {
+  constructor(clock: Clock, passwords: PasswordReader = NO_PASSWORDS) {
+    this.#clock = clock;
     this.#passwords = passwords;
   }
 
@@ -89,7 +91,7 @@ export class OutputPreparer {
 
   /** At once: a file system that does not answer must not hold up what lies on another. */
   async #read(wanted: ReadonlyMap<ObjectId, readonly Output[]>): Promise<ReadPasswords> {
-    const late = performance.now() + LOOK_LASTS.passwordsMs;
+    const late = this.#clock.monotonic() + LOOK_LASTS.passwordsMs;
     const asked = [...wanted].flatMap(([object, outputs]) =>
       outputs.flatMap(({ name, passwordFrom }) =>
         passwordFrom === undefined ? [] : [{ from: passwordFrom, name, namespace: namespaceOf(object) }],
@@ -101,8 +103,8 @@ export class OutputPreparer {
         new EngineError('PASSWORD_MISSING', `output ${name}: ${UNREAD}`, { retry: 'later' });
       try {
         const found = this.#passwords.password(from, namespace);
-        const left = Math.max(0, late - performance.now());
-        read.set(from, await within<Password | HandoverError>(left, found, unread));
+        const left = Math.max(0, late - this.#clock.monotonic());
+        read.set(from, await within<Password | HandoverError>(this.#clock, left, found, unread));
       } catch (error) {
         if (!(error instanceof HandoverError)) throw error;
         read.set(from, error);

@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, test } from 'vitest';
 import { readBounded } from './read-bounded.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'handover-read-'));
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+const scratch = temporaryFolder();
 const at = (name: string): string => join(scratch, name);
 
 const said = (path: string, follow = true): string => {
@@ -20,14 +19,17 @@ const said = (path: string, follow = true): string => {
 };
 
 describe('A file is read', () => {
-  test.each([0, 1, 4_095, 4_096, 4_097, 8_192])('whole, of %d bytes', (size) => {
+  test.each([0, 1, 4_095, 4_096, 4_097, 8_192])('A file is read: whole, of %d bytes', (size) => {
     writeFileSync(at('file'), 'x'.repeat(size));
     expect(said(at('file'))).toBe('x'.repeat(size));
   });
 
-  test.skipIf(process.platform !== 'linux')('that says it is empty, as those of /proc', () => {
-    expect(said('/proc/self/status')).toContain('Uid:');
-  });
+  test.skipIf(process.platform !== 'linux')(
+    'A file is read: that says it is empty, as those of /proc',
+    () => {
+      expect(said('/proc/self/status')).toContain('Uid:');
+    },
+  );
 });
 
 describe('Nothing is read, and nothing waited for', () => {
@@ -38,7 +40,7 @@ describe('Nothing is read, and nothing waited for', () => {
     expect(said(scratch)).toBe(`${scratch} is a directory; a small file is wanted there`);
   });
 
-  test('of a file that is too large, or turns out to be', () => {
+  test('Nothing is read, and nothing waited for: of a file that is too large, or turns out to be', () => {
     writeFileSync(at('large'), 'x'.repeat(8_193));
     expect(said(at('large'))).toBe(`${at('large')} is over 8 KiB; a small file is wanted there`);
     truncateSync(at('large'), 10 * 1024 ** 3);
@@ -46,7 +48,7 @@ describe('Nothing is read, and nothing waited for', () => {
     if (process.platform === 'linux') expect(said('/proc/kallsyms')).toContain('is over 8 KiB');
   });
 
-  test('of a link, where none is wanted', () => {
+  test('Nothing is read, and nothing waited for: of a link, where none is wanted', () => {
     writeFileSync(at('target'), 'text');
     symlinkSync(at('target'), at('link'));
     expect(said(at('link'))).toBe('text');

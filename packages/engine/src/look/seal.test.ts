@@ -62,14 +62,14 @@ describe('Authorities that are named in a seal', () => {
     ['an object that only claims to hold a leaf', 'evil/secrets/unasked', 'tls.crt'],
     ['a leaf in another namespace', 'evil/secrets/x', 'tls.crt'],
     ['a bundle in another namespace', 'evil/configmaps/all/ca.crt', 'ca.crt'],
-  ])('are not loaded for %s', async (_what, object, key) => {
+  ])('Authorities that are named in a seal are not loaded for %s', async (_what, object, key) => {
     forge(object, key);
     const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
     expect(stored.get(object)?.record).toBeUndefined();
     expect([...new Set(loads)].sort()).toEqual([ID, 'evil/own']);
   });
 
-  test('are believed when they share a bundle, wherever it lies', async () => {
+  test('Authorities that are named in a seal are believed when they share a bundle, wherever it lies', async () => {
     const object = 'evil/configmaps/all/ca.crt';
     const { data, record } = await world.object(object);
     const own = await world.authorities.load('evil/own');
@@ -79,7 +79,7 @@ describe('Authorities that are named in a seal', () => {
     expect(stored.get(object)?.record).toEqual(record);
   });
 
-  test('are believed in its own namespace: a Leaf may move from one authority to another', async () => {
+  test('Authorities that are named in a seal are believed in its own namespace: a Leaf may move from one authority to another', async () => {
     const moved = catalogue(SHARED.replace('spec: {authority: mesh,', 'spec: {authority: other,'));
     const { stored } = await observeAnew(on(home, moved).fresh, 'default/other');
     expect(stored.get('default/secrets/a')?.record?.issuedBy).toBe(ID);

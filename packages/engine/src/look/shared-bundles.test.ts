@@ -40,18 +40,21 @@ describe('A bundle that two authorities share', () => {
   test.each([
     ['STATE_OF_ANOTHER', 'was deleted and made again'],
     ['STATE_UNREADABLE', 'has a damaged state'],
-  ])('keeps no authority from its work when the other one %s: %s', async (code, why) => {
-    const before = (await world.object('default/secrets/a')).data['tls.crt'];
-    const home = withState(() => {
-      throw new HandoverError(code, why);
-    });
-    world.pass(70 * 86_400 * second); // its own leaf is due
-    await converge(on(home, SHARED), ID);
-    expect((await world.object('default/secrets/a')).data['tls.crt']).not.toEqual(before);
-    expect(await cas()).toBe(2);
-  });
+  ])(
+    'A bundle that two authorities share keeps no authority from its work when the other one %s: %s',
+    async (code, why) => {
+      const before = (await world.object('default/secrets/a')).data['tls.crt'];
+      const home = withState(() => {
+        throw new HandoverError(code, why);
+      });
+      world.pass(70 * 86_400 * second); // its own leaf is due
+      await converge(on(home, SHARED), ID);
+      expect((await world.object('default/secrets/a')).data['tls.crt']).not.toEqual(before);
+      expect(await cas()).toBe(2);
+    },
+  );
 
-  test('keeps the CAs of one whose state is gone, until its owner has decided', async () => {
+  test('A bundle that two authorities share keeps the CAs of one whose state is gone, until its owner has decided', async () => {
     const home = withState(() => undefined);
     await converge(on(home, SHARED), THEIRS);
     world.rotate.push('r1');
@@ -60,7 +63,7 @@ describe('A bundle that two authorities share', () => {
   });
 
   test.each(['a rotation', 'a distrust'])(
-    '%s ends though the other one rotates every minute',
+    'A bundle that two authorities share %s ends though the other one rotates every minute',
     async (what) => {
       const mine = what === 'a rotation' ? { rotate: ['go'], distrust: [] } : { rotate: [], distrust: [1] };
       const theirs = { rotate: [] as string[], distrust: [] };
@@ -94,7 +97,7 @@ spec:
     facts: { ...world.home.facts, defaultCas },
   });
 
-  test('stand beside the CAs of the authority', async () => {
+  test('Default CAs as a source stand beside the CAs of the authority', async () => {
     const theirs = [...((await world.authorities.load(THEIRS))?.certificates.values() ?? [])];
     expect(theirs).toHaveLength(1);
     await converge(
@@ -107,7 +110,7 @@ spec:
     expect(await cas()).toBe(2);
   });
 
-  test('that are missing leave the bundle as it is', async () => {
+  test('Default CAs as a source that are missing leave the bundle as it is', async () => {
     const held = (await world.object('default/configmaps/all/ca.crt')).data;
     for (const none of [undefined, () => ({ why: 'the file is gone' })]) {
       await converge(on(withDefaults(none), WITH_DEFAULTS), ID);

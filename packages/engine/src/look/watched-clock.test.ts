@@ -21,21 +21,21 @@ const world = () => {
 };
 
 describe('A clock that is watched', () => {
-  test('runs evenly as long as it goes with our own', () => {
+  test('A clock that is watched runs evenly as long as it goes with our own', () => {
     const { clock, pass } = world();
     pass(3_600_000, 900);
     expect(clock.steadySince()).toBeUndefined();
     expect(clock.setBacks()).toEqual([]);
   });
 
-  test('has run evenly only since it leapt ahead', () => {
+  test('A clock that is watched has run evenly only since it leapt ahead', () => {
     const { clock, pass } = world();
     pass(1_000, 60_000);
     expect(clock.steadySince()).toBe(1_061_000);
     expect(clock.setBacks()).toEqual([]);
   });
 
-  test('is doubted after it leapt ahead by more than an hour, until it has run evenly for ten minutes', () => {
+  test('A clock that is watched is doubted after it leapt ahead by more than an hour, until it has run evenly for ten minutes', () => {
     const { clock, pass } = world();
     pass(1_000, 3_600_000);
     expect(clock.doubt()).toBeUndefined();
@@ -47,7 +47,7 @@ describe('A clock that is watched', () => {
     expect(clock.doubt()).toBeUndefined();
   });
 
-  test('is doubted no longer once it is set back', () => {
+  test('A clock that is watched is doubted no longer once it is set back', () => {
     const { clock, pass } = world();
     pass(1_000, 86_400_000);
     expect(clock.doubt()).toBeDefined();
@@ -55,7 +55,7 @@ describe('A clock that is watched', () => {
     expect(clock.doubt()).toBeUndefined();
   });
 
-  test('is doubted for longer when it leaps again meanwhile', () => {
+  test('A clock that is watched is doubted for longer when it leaps again meanwhile', () => {
     const { clock, pass } = world();
     pass(1_000, 86_400_000);
     clock.now();
@@ -63,7 +63,7 @@ describe('A clock that is watched', () => {
     expect(clock.doubt()?.until).toBe(clock.now() + 600_000);
   });
 
-  test('remembers between which times it was set back', () => {
+  test('A clock that is watched remembers between which times it was set back', () => {
     const { clock, pass } = world();
     pass(1_000, -300_000);
     expect(clock.steadySince()).toBe(701_000);

@@ -66,7 +66,7 @@ const forged = (data: FileData): ObjectRecord => ({
 });
 
 describe('An object of another namespace', () => {
-  test('that was there before the authority adds nothing to what it trusts', async () => {
+  test('An object of another namespace that was there before the authority adds nothing to what it trusts', async () => {
     const { ca } = await authorityOf('evil');
     const data = filesFrom({ 'ca.crt': ca.pem, 'tls.crt': ca.pem, 'tls.key': '' });
     world.objects.put('evil/secrets/x', { data, record: forged(data) });
@@ -76,7 +76,7 @@ describe('An object of another namespace', () => {
   });
 
   test.each(['evil/secrets/x', 'evil/secrets/unasked'])(
-    'with a made-up record (%s) stops neither writes nor a rotation',
+    'An object of another namespace with a made-up record (%s) stops neither writes nor a rotation',
     async (object) => {
       const resources = catalogue(THEIRS);
       await converge(on(world.home, resources), ID);
@@ -92,7 +92,7 @@ describe('An object of another namespace', () => {
     },
   );
 
-  test('that is a bundle of the authority and claims to hold a leaf of it is rewritten', async () => {
+  test('An object of another namespace that is a bundle of the authority and claims to hold a leaf of it is rewritten', async () => {
     const resources = catalogue(`${THEIRS}---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle
@@ -108,7 +108,7 @@ spec:
     expect(await bundle('evil/configmaps/trust/ca.crt')).toEqual(await bundle(OWN));
   });
 
-  test('to which a record was copied with its seal is not believed', async () => {
+  test('An object of another namespace to which a record was copied with its seal is not believed', async () => {
     const resources = catalogue(THEIRS);
     await converge(on(world.home, resources), ID);
     const { data, record, claim } = await world.object('default/secrets/a');
@@ -118,7 +118,7 @@ spec:
     expect(seen.objects.map(({ id }) => id)).not.toContain('evil/secrets/copy');
   });
 
-  test('keeps a TrustBundle from that namespace, and from no other', () => {
+  test('An object of another namespace keeps a TrustBundle from that namespace, and from no other', () => {
     const spreading = `${THEIRS}---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle
@@ -138,7 +138,7 @@ spec:
 });
 
 describe('An authority whose state is gone', () => {
-  test('does not begin anew over the CAs in use, and says how to decide', async () => {
+  test('An authority whose state is gone does not begin anew over the CAs in use, and says how to decide', async () => {
     const resources = catalogue(MESH);
     await converge(on(world.home, resources), ID);
     const before = await world.object('default/secrets/a');
@@ -167,7 +167,7 @@ describe('An authority whose state is gone', () => {
 });
 
 describe('Adoption', () => {
-  test('of a Secret with the key of a CA goes on with that CA, which signs its successor', async () => {
+  test('Adoption of a Secret with the key of a CA goes on with that CA, which signs its successor', async () => {
     const { ca, pem } = await authorityOf('company');
     world.objects.put('default/secrets/company-ca', {
       data: filesFrom({ 'tls.crt': ca.pem, 'tls.key': pem }),
@@ -187,7 +187,7 @@ describe('Adoption', () => {
     expect(accepts(next, ca.pem, world.now)).toBe(true);
   });
 
-  test('of certificates covers those that are named, and no others', async () => {
+  test('Adoption of certificates covers those that are named, and no others', async () => {
     const [named, other] = [await authorityOf('named'), await authorityOf('other')];
     world.objects.put('default/secrets/a', { data: filesFrom({ 'ca.crt': named.ca.pem + other.ca.pem }) });
     const { plan } = await reconcile(
@@ -199,7 +199,7 @@ describe('Adoption', () => {
   });
 
   test.each(['{secret: company-ca}', `{fingerprints: [${'ab'.repeat(32)}]}`])(
-    'of what is not there (%s) is waited for: beginning without it would leave it out',
+    'Adoption of what is not there (%s) is waited for: beginning without it would leave it out',
     async (how) => {
       const { plan } = await reconcile(on(world.home, adopting(how)), ID);
       expect(plan.actions).toEqual([]);
@@ -207,12 +207,12 @@ describe('Adoption', () => {
     },
   );
 
-  test('of the Secret of a Leaf that is not there yet begins with a CA of its own', async () => {
+  test('Adoption of the Secret of a Leaf that is not there yet begins with a CA of its own', async () => {
     await converge(on(world.home, adopting('{secret: a}')), ID);
     expect((await state())?.generations).toMatchObject([{ number: 1, role: 'current' }]);
   });
 
-  test('of a key that is not the key of the certificate is refused', async () => {
+  test('Adoption of a key that is not the key of the certificate is refused', async () => {
     const [one, other] = [await authorityOf('one'), await authorityOf('other')];
     world.objects.put('default/secrets/pair', {
       data: filesFrom({ 'tls.crt': one.ca.pem, 'tls.key': other.pem }),
@@ -229,14 +229,14 @@ describe('Consent to a Secret', () => {
     ['holds a key alone', { 'tls.key': 'x' }],
     ['holds something that is no certificate', { 'ca.crt': 'junk' }],
     ['has its CA under another name', { 'ca.pem': 'x' }],
-  ])('that %s is waited for, with what is missing', async (_what, data) => {
+  ])('Consent to a Secret that %s is waited for, with what is missing', async (_what, data) => {
     world.objects.put('default/secrets/company-ca', { data: filesFrom(data as Record<string, string>) });
     const { plan } = await reconcile(on(world.home, adopting('{secret: company-ca}')), ID);
     expect(plan.actions).toEqual([]);
     expect(plan.blockedBy).toMatchObject([{ waitsFor: expect.stringContaining('in ca.crt, or in tls.crt') }]);
   });
 
-  test('that holds more CAs than can be in use is refused', async () => {
+  test('Consent to a Secret that holds more CAs than can be in use is refused', async () => {
     const many = await Promise.all(Array.from({ length: 17 }, (_, index) => authorityOf(`ca${index}`)));
     const cas = many.map(({ ca }) => ca.pem).join('');
     world.objects.put('default/secrets/company-ca', { data: filesFrom({ 'ca.crt': cas }) });

@@ -31,12 +31,14 @@ const refusing = (home: Parts): Parts => ({
 });
 
 describe('a write that fails in another namespace', () => {
-  test('is reported, and the authority goes on and tries again later', async () => {
+  test('a write that fails in another namespace is reported, and the authority goes on and tries again later', async () => {
     const world = new World();
     const home = refusing(world.home);
     const pass = () => reconcile(on(home, catalogue(MESH)), ID, planner);
     await pass();
-    expect((await pass()).refused).toEqual([`${THEIRS} may not be written`]);
+    expect((await pass()).refused).toEqual([
+      { object: THEIRS, why: `${THEIRS} may not be written`, raced: false },
+    ]);
     expect(await world.object('default/secrets/a')).toBeDefined();
     const { again, refused } = await pass();
     expect(refused).toHaveLength(1);
@@ -45,7 +47,7 @@ describe('a write that fails in another namespace', () => {
     expect((await pass()).plan.actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('fails the pass when it is the authority’s own', async () => {
+  test('a write that fails in another namespace fails the pass when it is the authority’s own', async () => {
     const home = refusing(new World().home);
     await reconcile(on(home, catalogue(MESH)), ID);
     await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toThrow('may not be written');
@@ -53,7 +55,7 @@ describe('a write that fails in another namespace', () => {
 });
 
 describe('a clock that is set between look and swap', () => {
-  test('dates no CA: it is looked at again', async () => {
+  test('a clock that is set between look and swap dates no CA: it is looked at again', async () => {
     const world = new World();
     let looks = 0;
     const clock = { now: () => world.now, steadySince: () => (++looks > 2 ? instant(5) : undefined) };
@@ -64,7 +66,7 @@ describe('a clock that is set between look and swap', () => {
 });
 
 describe('status', () => {
-  test('says ready, and why it is not', async () => {
+  test('status says ready, and why it is not', async () => {
     const world = new World();
     const look = async () => (await statusOf(on(world.home, catalogue(MESH)).fresh)).authorities[0];
     expect(await look()).toMatchObject({

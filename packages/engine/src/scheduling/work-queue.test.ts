@@ -1,4 +1,4 @@
-import { duration, type Instant, instant } from '@handover/material';
+import { duration, type Instant, instant, VirtualClock } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { WorkQueue } from '../index.ts';
 
@@ -6,25 +6,26 @@ const START = instant(1_000_000);
 
 /** A queue whose clock moves only when the queue has to wait. */
 const queueOf = (work: (key: string, now: Instant) => Promise<Instant | undefined>, random = () => 0) => {
-  const clock = { now: START };
+  const clock = new VirtualClock(START);
   const stop = new AbortController();
   const errors: { key: string; wait: number }[] = [];
   const queue = new WorkQueue({
-    now: () => clock.now,
+    clock,
+    now: () => clock.now(),
     random,
     leastBackoff: duration(2),
     mostBackoff: duration(16),
-    work: (key) => work(key, clock.now),
+    work: (key) => work(key, clock.now()),
     onError: (key, _error, retryAt) => {
-      errors.push({ key, wait: retryAt - clock.now });
-      clock.now = retryAt;
+      errors.push({ key, wait: retryAt - clock.now() });
+      clock.set(retryAt);
     },
   });
   return { queue, clock, stop, errors };
 };
 
 describe('The work queue', () => {
-  test('works on each key once, however often it was added, at the earliest time asked for', async () => {
+  test('The work queue works on each key once, however often it was added, at the earliest time asked for', async () => {
     const done: string[] = [];
     const { queue, stop } = queueOf(async (key) => {
       done.push(key);
@@ -41,7 +42,7 @@ describe('The work queue', () => {
     expect(done.sort()).toEqual(['a', 'later']);
   });
 
-  test('doubles the wait after each failure, up to the maximum, and starts over after a success', async () => {
+  test('The work queue doubles the wait after each failure, up to the maximum, and starts over after a success', async () => {
     let calls = 0;
     const { queue, stop, errors } = queueOf(async () => {
       if (++calls === 8) return instant(START);
@@ -53,7 +54,7 @@ describe('The work queue', () => {
     expect(errors.map(({ wait }) => wait)).toEqual([1, 2, 4, 8, 8, 8, 8, 1]);
   });
 
-  test('spreads retries over half of the wait', async () => {
+  test('The work queue spreads retries over half of the wait', async () => {
     let calls = 0;
     const { queue, stop, errors } = queueOf(
       async () => {
@@ -67,7 +68,7 @@ describe('The work queue', () => {
     expect(errors.map(({ wait }) => wait)).toEqual([1.5, 3]);
   });
 
-  test('ends at once when it is stopped while it waits', async () => {
+  test('The work queue ends at once when it is stopped while it waits', async () => {
     const { queue, stop } = queueOf(async () => undefined);
     queue.add('a', instant(START + 3_600_000));
     const ended = queue.run(stop.signal);
@@ -76,7 +77,7 @@ describe('The work queue', () => {
     expect(queue.size).toBe(1);
   });
 
-  test('wakes for an earlier key while it waits for a later one', async () => {
+  test('The work queue wakes for an earlier key while it waits for a later one', async () => {
     const done: string[] = [];
     const { queue, stop } = queueOf(async (key) => {
       done.push(key);
@@ -96,6 +97,7 @@ describe('The work queue', () => {
     const ends = new Map<string, () => void>();
     const stop = new AbortController();
     const queue = new WorkQueue({
+      clock: new VirtualClock(START),
       now: () => START,
       random: () => 0,
       onError: () => {},
@@ -116,7 +118,7 @@ describe('The work queue', () => {
     return { queue, begun, end, ended, stop };
   };
 
-  test('works on the authorities of one namespace while slow work holds every place of another', async () => {
+  test('The work queue works on the authorities of one namespace while slow work holds every place of another', async () => {
     const { queue, begun, end, ended, stop } = shared();
     for (const name of ['evil/a', 'evil/b', 'evil/c', 'evil/d', 'prod/mesh']) queue.add(name);
     await new Promise(setImmediate);
@@ -130,7 +132,7 @@ describe('The work queue', () => {
     await ended;
   });
 
-  test('never works on one lane twice at once, and afterwards does what was added meanwhile', async () => {
+  test('The work queue never works on one lane twice at once, and afterwards does what was added meanwhile', async () => {
     const { queue, begun, end, ended, stop } = shared();
     queue.add('prod/mesh');
     await new Promise(setImmediate);
@@ -149,7 +151,7 @@ describe('The work queue', () => {
     await ended;
   });
 
-  test('ends only when all work in progress has ended', async () => {
+  test('The work queue ends only when all work in progress has ended', async () => {
     const { queue, end, ended, stop } = shared();
     queue.add('a/a');
     queue.add('b/b');
@@ -165,10 +167,11 @@ describe('The work queue', () => {
     await ended;
   });
 
-  test('waits with 200,000 keys that are due later, and works on one that is due', async () => {
+  test('The work queue waits with 200,000 keys that are due later, and works on one that is due', async () => {
     const stop = new AbortController();
     const done: string[] = [];
     const queue = new WorkQueue({
+      clock: new VirtualClock(START),
       now: () => START,
       random: () => 0,
       work: async (key) => {
@@ -185,8 +188,9 @@ describe('The work queue', () => {
     expect(done).toEqual(['now']);
   });
 
-  test('ends with the error of an onError that throws', async () => {
+  test('The work queue ends with the error of an onError that throws', async () => {
     const queue = new WorkQueue({
+      clock: new VirtualClock(START),
       now: () => START,
       random: () => 0,
       work: () => Promise.reject(new Error('no')),

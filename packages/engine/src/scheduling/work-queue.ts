@@ -1,10 +1,13 @@
-import type { Duration, Instant } from '@handover/material';
+import type { Clock, Duration, Instant } from '@handover/material';
 import type { Places } from './turns.ts';
 
 export interface QueueOptions<Key = string> {
   /** Does the work for one key; returns when the key is due again. */
   readonly work: (key: Key, signal: AbortSignal) => Promise<Instant | undefined>;
+  /** What due times are compared with. */
   readonly now: () => Instant;
+  /** Waits by this clock. */
+  readonly clock: Clock;
   /** 0 to 1, for jitter. */
   readonly random: () => number;
   readonly onError: (key: Key, error: unknown, retryAt: Instant) => void;
@@ -28,9 +31,6 @@ interface Due<Key> {
   readonly lane: string;
   readonly share: string;
 }
-
-/** setTimeout fires at once for anything longer. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /**
  * Work by key: each key is in the queue at most once, at the earliest time asked for. Among due keys, the share that was served
@@ -100,7 +100,7 @@ export class WorkQueue<Key = string> {
         continue;
       }
       // A due key without a place gets another look when some work ends.
-      let wait = LONGEST_TIMER;
+      let wait = Number.MAX_SAFE_INTEGER;
       for (const due of this.#due.values()) if (due.at > at) wait = Math.min(wait, due.at - at);
       await this.#sleep(wait, signal);
     }
@@ -160,12 +160,12 @@ export class WorkQueue<Key = string> {
   #sleep(wait: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
-        clearTimeout(timer);
+        timer.cancel();
         signal.removeEventListener('abort', end);
         this.#wake = () => {};
         resolve();
       };
-      const timer = setTimeout(end, Math.max(0, wait));
+      const timer = this.#options.clock.after(wait, end);
       signal.addEventListener('abort', end, { once: true });
       this.#wake = end;
     });

@@ -1,6 +1,6 @@
 import { parseResources } from '@handover/core';
 import { after, second } from '@handover/material';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { converge, diskFiles, type Files, readYaml } from '../../src/index.ts';
 import { Directories, loaded, visible } from '../directories.ts';
 import { faultyFiles, Killed } from '../faulty-files.ts';
@@ -20,7 +20,6 @@ const YAML = [
   .join('---\n');
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 /** Counts visible writes: swaps of an object's `..data`, over any number of processes. */
 const counting = (files: Files, swaps: Map<string, number>): Files => ({

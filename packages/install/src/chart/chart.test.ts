@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { COMPAT } from '@handover/core';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { chartFiles } from './chart.ts';
 import { merge } from './merge.ts';
-import { conditionOf, TOKENS, type Variant, variants } from './variants.ts';
+import { conditionOf, TOKENS, type Variant } from './variants.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const CHART = join(ROOT, 'deploy/chart/handover');
@@ -45,8 +46,12 @@ test('the namespace, and with it the keys of every CA, is no part of a release; 
 });
 
 test('a difference between installations that a chart cannot say is an error, not a guess', () => {
-  const all = variants();
-  const [one, two] = all as readonly [Variant, Variant];
+  const all = [false, true].flatMap((openshift) =>
+    COMPAT.map(
+      (name): Variant => ({ options: { namespace: 'a', image: 'b', openshift, compat: [name] }, pages: [] }),
+    ),
+  );
+  const [one, two] = all as readonly Variant[] as readonly [Variant, Variant];
   const at = (a: unknown, b: unknown) => () =>
     merge(
       new Map([

@@ -103,7 +103,7 @@ export class ExecPlugin {
   #running: Promise<ExecCredential> | undefined;
   #ranAt = Number.NEGATIVE_INFINITY;
 
-  constructor(config: ExecConfig, now: () => number = () => Date.now()) {
+  constructor(config: ExecConfig, now: () => number) {
     this.#config = config;
     this.#now = now;
   }

@@ -27,7 +27,7 @@ const load = (text: string, more: { context?: string; env?: Record<string, strin
   loadKubeConfig({ kubeconfig: place.write('config', text), env: {}, ...more });
 
 describe('one file', () => {
-  test('gives server, namespace, trust and credentials', async () => {
+  test('a kubeconfig gives server, namespace, trust and credentials', async () => {
     const found = await load(
       config(
         {
@@ -53,7 +53,7 @@ describe('one file', () => {
     expect(JSON.stringify(found)).not.toContain('secret-token');
   });
 
-  test('has file names relative to its folder, and data wins over a file', async () => {
+  test('a kubeconfig has file names relative to its folder, and data wins over a file', async () => {
     const found = await load(
       config(
         { 'certificate-authority': 'pki/ca.crt' },
@@ -71,7 +71,7 @@ describe('one file', () => {
     expect(found.auth.tokenFile).toBe(place.path('t'));
   });
 
-  test('may be YAML or JSON', async () => {
+  test('a kubeconfig may be YAML or JSON', async () => {
     const text = `
 apiVersion: v1
 kind: Config
@@ -149,11 +149,11 @@ contexts: [{name: a, context: {cluster: c}}]
       'KUBECONFIG_MALFORMED',
     ],
     ['a namespace that is a number', config({}, {}, { namespace: 5 }), undefined, 'KUBECONFIG_MALFORMED'],
-  ])('says what is wrong with %s', async (_, text, context, code) => {
+  ])('a kubeconfig with %s gets an error that says what is wrong', async (_, text, context, code) => {
     expect(await codeOf(load(text, context === undefined ? {} : { context }))).toBe(code);
   });
 
-  test('takes null for a field that is left out, as kubectl does', async () => {
+  test('a kubeconfig takes null for a field that is left out, as kubectl does', async () => {
     const found = await load(
       config({ 'proxy-url': null }, { token: 't', exec: null, 'auth-provider': null }),
     );
@@ -164,13 +164,13 @@ contexts: [{name: a, context: {cluster: c}}]
     await expect(parseKubeConfig(5 as unknown as string, 'config')).rejects.toThrow(TypeError);
   });
 
-  test('is not quoted when it cannot be parsed', async () => {
+  test('a kubeconfig is not quoted when it cannot be parsed', async () => {
     const broken = load('users:\n- name: u\n  user: {token: very-secret-token\n clusters: [');
     await expect(broken).rejects.toMatchObject({ code: 'KUBECONFIG_MALFORMED' });
     await broken.catch((error: Error) => expect(error.message).not.toContain('very-secret'));
   });
 
-  test('causes no warning, which would quote it', async () => {
+  test('a kubeconfig causes no warning, which would quote it', async () => {
     const warnings: Error[] = [];
     const listener = (warning: Error) => warnings.push(warning);
     process.on('warning', listener);
@@ -180,7 +180,7 @@ contexts: [{name: a, context: {cluster: c}}]
     expect(warnings).toEqual([]);
   });
 
-  test('with any content gives a config or an error code', async () => {
+  test('a kubeconfig with any content gives a config or an error code', async () => {
     const text = fc.oneof(
       fc.string(),
       fc.json(),
@@ -203,7 +203,7 @@ describe('a list of files', () => {
       contexts: [{ name, context: { cluster: name } }],
     });
 
-  test('is merged: for each name the first file wins, and a missing file is skipped', async () => {
+  test('a list of kubeconfigs is merged: for each name the first file wins, and a missing file is skipped', async () => {
     const a = place.write('a', named('x', 'https://first'));
     const b = place.write('b', named('x', 'https://second', 'y'));
     const c = place.write('c', named('y', 'https://third', 'x'));
@@ -212,7 +212,7 @@ describe('a list of files', () => {
     expect((await loadKubeConfig({ env, context: 'x' })).server).toBe('https://first');
   });
 
-  test('falls back to the home directory, then to the pod, then to an error', async () => {
+  test('a list of kubeconfigs falls back to the home directory, then to the pod, then to an error', async () => {
     const env = { HOME: place.directory };
     const serviceAccount = place.directory;
     const there = { ...env, KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
@@ -236,7 +236,7 @@ describe('the proxy of the environment', () => {
   const to = (server: string, env: Record<string, string>, own?: string) =>
     proxyFor(new URL(server), own, env, 'c');
 
-  test('is the one for the scheme, unless the cluster has its own or the host is exempt', () => {
+  test('the proxy of the environment is the one for the scheme, unless the cluster has its own or the host is exempt', () => {
     const env = { HTTPS_PROXY: 'http://p:1', NO_PROXY: 'a.test,.b.test,10.0.0.0/8,c.test:8443' };
     expect(to('https://api.test', env)).toBe('http://p:1/');
     expect(to('http://api.test', env)).toBeUndefined();

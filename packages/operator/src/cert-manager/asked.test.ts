@@ -34,7 +34,7 @@ test('a request is what a Leaf would ask for', () => {
   });
 });
 
-test('without a usage it is for server and client, without a host name for client', () => {
+test('a request without a usage is for server and client, without a host name for client', () => {
   expect(ask(WEB).leaf.spec.usages).toEqual(['server', 'client']);
   expect(ask({ subject: { CN: 'job' } }).leaf.spec.usages).toEqual(['client']);
 });
@@ -76,7 +76,7 @@ describe('refused with a code and a remedy', () => {
     ['a request that another key signed', { ...WEB, signedBy: newKeys().privateKey }, {}, /its own key/],
     ['text that is no request', 'hello', {}, /CERTIFICATE REQUEST/],
   ];
-  test.each(refused)('%s', (_name, csr, spec, says) => {
+  test.each(refused)('a request is refused with a code and a remedy: %s', (_name, csr, spec, says) => {
     let thrown: unknown;
     try {
       ask(csr, spec);

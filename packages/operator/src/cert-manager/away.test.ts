@@ -1,15 +1,14 @@
-import { secrets } from '@handover/kube';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { CertManagerWorld } from '../../test/cert-manager/world.ts';
+import { HOT } from '../../test/world.ts';
 
 let world: CertManagerWorld;
 beforeEach(async () => {
   world = await CertManagerWorld.open();
-  await world.authority();
+  await world.authority({ rotation: { reloadWithin: '1s' } });
   world.operate();
   await world.retired(1);
 });
-afterEach(() => world.close());
 
 /** The watches are there, so that only a read finds out. */
 const watched = (): Promise<unknown> =>
@@ -23,48 +22,49 @@ const watched = (): Promise<unknown> =>
 
 const lend = async (): Promise<void> => {
   world.play();
-  await world.certificate('prod', 'web', { 'handover.dev/reload': 'hot' });
-  const which = { namespace: 'prod', name: 'web' };
-  await world.until(() => world.kube.get(secrets, which), 'the Secret of the Certificate');
+  await world.certified('prod/web', HOT);
 };
 
 for (const status of [404, 403, 500]) {
   test(`cert-manager answers ${status}, nothing was lent: a rotation goes on, and a distrust ends`, async () => {
     await watched();
     world.breakApi(status);
-    await world.annotate('handover.dev/rotate', 'one');
+    await world.rotate();
     await world.retired(2);
     await world.annotate('handover.dev/distrust', '2');
     await world.retired(3);
     expect(world.failures.filter((line) => !line.includes('cert-manager'))).toEqual([]);
-  }, 90_000);
+  });
 
   test(`cert-manager answers ${status}, and a leaf was lent: a rotation says why it waits, and a distrust does not wait`, async () => {
     await lend();
     world.breakApi(status);
-    await world.annotate('handover.dev/rotate', 'one');
+    await world.rotate();
     await world.blocker(/of other programs: .*cert-manager's Certificates cannot be read: .*ends at/);
     await world.annotate('handover.dev/distrust', '1');
     await world.until(async () => {
       const { generations = [] } = await world.status();
       return generations.find(({ generation, role }) => generation === 1 && role === 'distrusted');
     }, 'generation 1 to be distrusted');
-  }, 90_000);
+  });
 }
 
 test('once the API of cert-manager is back, the rotation goes on', async () => {
   await lend();
-  world.breakApi(500, 60);
-  await world.annotate('handover.dev/rotate', 'one');
+  const mend = world.breakApi(500);
+  await world.rotate();
   await world.blocker(/cert-manager's Certificates cannot be read/);
+  await world.clock.advance(60_000);
+  expect((await world.status()).generations).toHaveLength(2);
+  mend();
   // A Certificate that could not be asked is asked again after half a minute.
   await world.retired(2, 90_000);
-}, 120_000);
+});
 
 test('a Certificate that cannot be asked for a new leaf fails no pass, and the reason is in the status', async () => {
   await lend();
-  world.breakApi(403, 1e9, (method) => method === 'PATCH');
-  await world.annotate('handover.dev/rotate', 'one');
+  world.breakApi(403, (method) => method === 'PATCH');
+  await world.rotate();
   await world.blocker(/^prod\/secrets\/web: .*Certificate web cannot be asked for a new leaf: /);
   expect(world.failures).toEqual([]);
-}, 90_000);
+});

@@ -1,4 +1,5 @@
-import { day, hour, instant, minute, parseCertificate } from '@handover/material';
+import { day, HandoverError, hour, instant, minute, parseCertificate } from '@handover/material';
+import { atRest } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import {
   CA,
@@ -6,11 +7,13 @@ import {
   crossOf,
   KEYS,
   leafOf,
+  lentIn,
   look,
   NOW,
   one,
   record,
   requestOf,
+  responsibilitiesOf,
   secret,
 } from '../../test/cert-manager/lent.ts';
 import type { CertificateRequest } from './kinds.ts';
@@ -87,4 +90,42 @@ test('what cannot be read counts as in use until the last leaf that was lent has
   expect(await look(undefined, record({ lentUntil: until }))).toMatchObject([
     { leaf: { issuer: CA.fingerprint, notAfter: until }, writtenBy: { asked: 'never' } },
   ]);
+});
+
+test('why a Certificate could not be asked is known until it was asked, also while it is asked again', async () => {
+  const answers: ((error?: Error) => void)[] = [];
+  const kube = {
+    get: async () => certificate('prod'),
+    patch: () =>
+      new Promise((resolve, reject) =>
+        answers.push((error) => (error === undefined ? resolve({}) : reject(error))),
+      ),
+  };
+  const view = {
+    certificates: [certificate('prod')],
+    requests: [],
+    secrets: [secret('prod', await leafOf(CA, KEYS.ours))],
+  };
+  const lent = lentIn(
+    () => view,
+    () => {},
+    kube as never,
+  );
+  const failing = async (): Promise<string | undefined> =>
+    (await lent.reader(false).of(responsibilitiesOf({}), record(), NOW))[0]?.writtenBy?.failing;
+  const ask = async (): Promise<{ readonly asked: Promise<void> }> => {
+    const asked = lent.ask('prod/secrets/web', '7', 'CA generation 2 signs now');
+    await atRest();
+    return { asked };
+  };
+  expect(await failing()).toBeUndefined();
+  const first = await ask();
+  answers.pop()?.(new HandoverError('KUBE_FORBIDDEN', 'no such right'));
+  await first.asked;
+  expect(await failing()).toBe('Certificate web cannot be asked for a new leaf: no such right');
+  const again = await ask();
+  expect(await failing()).toContain('no such right');
+  answers.pop()?.();
+  await again.asked;
+  expect(await failing()).toBeUndefined();
 });

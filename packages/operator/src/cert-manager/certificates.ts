@@ -256,13 +256,16 @@ export class LentCertificates implements Reissues {
 
   /** As `cmctl renew` asks: by the condition Issuing, on the very version that was seen. */
   async ask(object: ObjectId, expect: string, why: string): Promise<void> {
-    const name = this.#asked.get(object)?.name;
+    const before = this.#asked.get(object);
+    const name = before?.name;
     if (name === undefined) throw new TypeError(`${object} has no Certificate`);
     const [namespace = ''] = object.split('/', 1);
     const at = this.#options.now();
-    this.#asked.set(object, { at, name });
+    // The last refusal stands until this one is answered.
+    this.#asked.set(object, { ...before, at, name });
     try {
       await askCertificate(this.#options, { namespace, name }, expect, why);
+      this.#asked.set(object, { at, name });
     } catch (error) {
       const isGone = isCode(error, 'KUBE_CONFLICT', 'KUBE_NOT_FOUND', 'CONFLICT');
       this.#asked.set(object, { at: instant(0), name });

@@ -11,7 +11,6 @@ import {
   secrets,
 } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
 import { keptCertificate, keptRequest, keptSecret, type LentSecret } from './kept.ts';
 import {
   type CertificateRequest,
@@ -87,7 +86,7 @@ export class CertManagerCluster {
   async #begin(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && !(await this.#isServed(signal))) {
       this.#settled();
-      await pause(ASK_MS, signal);
+      await this.#options.kube.clock.sleep(ASK_MS, signal);
     }
     if (signal.aborted) return this.#settled();
     const { onRequest, onLent } = this.#options;

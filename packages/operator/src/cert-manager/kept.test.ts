@@ -1,6 +1,6 @@
 import { CERT_MANAGER, ISSUER } from '@handover/core';
 import { type KubeObject, secrets } from '@handover/kube';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { CertManagerWorld } from '../../test/cert-manager/world.ts';
 import { CertManagerCluster } from './cluster.ts';
 import { keptCertificate, keptRequest, keptSecret } from './kept.ts';
@@ -10,7 +10,6 @@ let world: CertManagerWorld;
 beforeEach(async () => {
   world = await CertManagerWorld.open();
 });
-afterEach(() => world.close());
 
 const JUNK = 'x'.repeat(700_000);
 const LARGE = Buffer.from(JUNK).toString('base64');

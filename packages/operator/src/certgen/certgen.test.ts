@@ -1,17 +1,9 @@
 import { parseResources, type Resource } from '@handover/core';
 import { type CertgenResult, envoyGateway, type IssuedEntry } from '@handover/engine';
-import {
-  connect,
-  type Kube,
-  type KubeObject,
-  mutatingWebhookConfigurations,
-  namespaces,
-  pods,
-  secrets,
-} from '@handover/kube';
+import { type Kube, type KubeObject, mutatingWebhookConfigurations, pods, secrets } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { apiServer, type FakeApiServer } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { openCertgen } from './certgen.ts';
 
 const NAMESPACE = 'envoy-gateway-system';
@@ -20,21 +12,13 @@ let server: FakeApiServer;
 let kube: Kube;
 let end: AbortController;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
-  for (const name of [NAMESPACE, 'elsewhere'])
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  ({ server, kube, stop: end } = await apiServer({ namespaces: [NAMESPACE, 'elsewhere'] }));
   await kube.create(mutatingWebhookConfigurations, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'MutatingWebhookConfiguration',
     metadata: { name: WEBHOOK },
     webhooks: [{ name: 'a.example.com', clientConfig: {} }],
   } as KubeObject);
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
 });
 
 const { resources: preset, randomSecrets } = envoyGateway(NAMESPACE);
@@ -139,9 +123,7 @@ test('what is kept from another namespace is refused before anything is written'
 });
 
 test('a Secret of another program is taken over only with --overwrite', async () => {
-  const donor = await FakeApiServer.start();
-  const theirs = connect(donor.config, { signal: end.signal, rate: false });
-  await theirs.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  const { kube: theirs } = await apiServer({ namespaces: [NAMESPACE] });
   const given = await openCertgen({
     kube: theirs,
     namespace: NAMESPACE,
@@ -160,7 +142,6 @@ test('a Secret of another program is taken over only with --overwrite', async ()
       ...(data === undefined ? {} : { data }),
     });
   }
-  await donor.stop();
   const before = await text('envoy', 'tls.crt');
   expect(await run()).toMatchObject([{ written: 0 }]);
   expect(await run({ rotationId: 'takeover' })).toMatchObject([

@@ -1,8 +1,8 @@
 import { type CertgenResult, envoyGateway } from '@handover/engine';
-import { connect, type Kube, namespaces, type Secret, secrets } from '@handover/kube';
+import { type Kube, type Secret, secrets } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { apiServer, type FakeApiServer } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { openCertgen } from './certgen.ts';
 
 const NAMESPACE = 'envoy-gateway-system';
@@ -14,14 +14,7 @@ let server: FakeApiServer;
 let kube: Kube;
 let end: AbortController;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
+  ({ server, kube, stop: end } = await apiServer({ namespaces: [NAMESPACE] }));
 });
 
 const { resources } = envoyGateway(NAMESPACE, { topologyInjector: false });

@@ -94,8 +94,8 @@ export class FollowedCainjectorInputs implements CainjectorInputs {
       if (before !== undefined && this.#ca !== before) onChange();
     };
     await look();
-    const timer = setInterval(() => void look(), CA_MS).unref();
-    signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+    const timer = kube.clock.every(CA_MS, () => void look()).unref();
+    signal.addEventListener('abort', () => timer.cancel(), { once: true });
   }
 
   secretOf(certificate: string): string | undefined {

@@ -72,7 +72,7 @@ test('nothing is asked for without an annotation', async () => {
 });
 
 describe('by Secret', () => {
-  test('it must be there, allow it, and hold a bundle', async () => {
+  test('a Secret to inject from must be there, allow it, and hold a bundle', async () => {
     expect((await wish(FROM_SECRET))?.refused).toBe('Secret ns/plain: it does not exist (yet)');
     expect((await wish(FROM_SECRET, { secrets: [secret('plain', {})] }))?.refused).toContain(
       'allow-direct-injection',
@@ -88,7 +88,7 @@ describe('by Secret', () => {
     });
   });
 
-  test('whatever the answer, the Secret is followed', async () => {
+  test('whatever the answer, a Secret to inject from is followed', async () => {
     for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
       expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
         { plural: 'secrets', name: 'plain' },
@@ -105,7 +105,7 @@ describe('by Secret', () => {
 });
 
 describe('by Certificate', () => {
-  test('its Secret is the one that carries its name', async () => {
+  test('the Secret of a Certificate is the one that carries its name', async () => {
     expect((await wish(FROM_CERTIFICATE, { secrets: [secret('cert-tls', {})] }))?.source).toEqual({
       secret: { name: 'ns/cert-tls', key: 'ca.crt' },
     });
@@ -114,7 +114,7 @@ describe('by Certificate', () => {
     );
   });
 
-  test('a Leaf of that name, or with that Secret, counts instead', async () => {
+  test('a Leaf with the name of the Certificate, or with that Secret, counts instead', async () => {
     const authority = { authority: 'ns/mesh' };
     expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
     expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import { secretOf } from '@handover/engine';
 import { connect, loadKubeConfig, type RequestReport } from '@handover/kube';
+import type { Clock, Timer } from '@handover/material';
 import type { Identity } from '@handover/runtime';
 import { OperatorError } from '../error.ts';
 import { placeOf } from '../objects/place.ts';
@@ -113,7 +114,7 @@ const LOOK_MS = 30_000;
  * ```
  */
 export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own> {
-  const { signal, on = warnOfFailures() } = options;
+  const { signal } = options;
   signal.throwIfAborted();
   const config = await loadKubeConfig({ kubeconfig: options.kubeconfig, context: options.context });
   const { authority, leaf, bundle } = ownResources(spec, config.namespace);
@@ -124,6 +125,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     userAgent: 'handover-embed',
     ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
   });
+  const on = options.on ?? warnOfFailures(kube.clock);
   const operator = new Operator({
     kube,
     namespace: authority.metadata.namespace,
@@ -144,7 +146,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     inject: spec.inject,
     signal,
   });
-  const looks = everySoOften(LOOK_MS, () => {
+  const looks = everySoOften(kube.clock, LOOK_MS, () => {
     operator.home?.doubtWhatIsNamed();
     server.look();
   });
@@ -152,7 +154,7 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
     .run(signal)
     .catch((error: unknown) => on({ kind: 'failed', what: 'embed', error, retryAt: undefined }))
     .then(() => {
-      clearTimeout(looks.timer);
+      looks.timer?.cancel();
       server.end(new OperatorError('EMBED_STOPPED', 'embed was stopped before its server was ready'));
       close.abort();
     });
@@ -172,16 +174,15 @@ export async function embed(spec: EmbedSpec, options: EmbedOptions): Promise<Own
 }
 
 /** Calls again and again, at moments that replicas started together do not share. */
-const everySoOften = (ms: number, call: () => void): { timer: NodeJS.Timeout | undefined } => {
-  const state: { timer: NodeJS.Timeout | undefined } = { timer: undefined };
+const everySoOften = (clock: Clock, ms: number, call: () => void): { timer: Timer | undefined } => {
+  const state: { timer: Timer | undefined } = { timer: undefined };
   const plan = (): void => {
-    state.timer = setTimeout(
-      () => {
+    state.timer = clock
+      .after(ms * (0.67 + Math.random() * 0.66), () => {
         call();
         plan();
-      },
-      ms * (0.67 + Math.random() * 0.66),
-    ).unref();
+      })
+      .unref();
   };
   plan();
   return state;

@@ -1,14 +1,11 @@
-import { HandoverError } from '@handover/material';
+import { HandoverError, VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
 import { warnOfFailures } from './warn.ts';
 
 test('a failure is said once a minute, another one at once, and nothing else is', () => {
   const said: string[] = [];
-  let now = 0;
-  const on = warnOfFailures(
-    (message, code) => said.push(`${code} ${message}`),
-    () => now,
-  );
+  const clock = new VirtualClock();
+  const on = warnOfFailures(clock, (message, code) => said.push(`${code} ${message}`));
   const fail = (what: string, code = 'KUBE_UNAVAILABLE') =>
     on({ kind: 'failed', what, error: new HandoverError(code, 'no answer'), retryAt: undefined });
   on({ kind: 'leading', held: true });
@@ -16,7 +13,7 @@ test('a failure is said once a minute, another one at once, and nothing else is'
   fail('a');
   fail('b');
   fail('a', 'KUBE_FORBIDDEN');
-  now = 60_000;
+  clock.stall(60_000);
   fail('a');
   expect(said).toEqual([
     'KUBE_UNAVAILABLE a: no answer; trying again',

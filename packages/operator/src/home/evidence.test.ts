@@ -1,6 +1,7 @@
 import { parseResources } from '@handover/core';
 import { type CreationDates, catalogueOf, type EvidenceSource, policyFor } from '@handover/engine';
 import { instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { type EvidenceTools, evidenceWith } from './evidence.ts';
 
@@ -16,7 +17,7 @@ test('the API server that the operator itself talks to is not asked what it has 
   const facts = { consumersFound: true, cacheLag: 0, trustNamespace: 'default' } as never;
   const responsibilities = policyFor(catalogue, 'prod/mesh', facts, new Map());
   // Any request would fail: this client has a server's address, and nothing else.
-  const kube = { config: { server: 'https://10.96.0.1:443' } };
+  const kube = { config: { server: 'https://10.96.0.1:443' }, clock: new TestClock() };
   const source = evidenceWith({
     options: {
       connection: { kube, signal: new AbortController().signal },

@@ -84,18 +84,17 @@ export class KubeHome implements Home {
 
   constructor(options: KubeHomeOptions) {
     this.#options = options;
-    const { connection, scope, resources, consumers, on = {} } = options;
+    const { connection, scope, resources, consumers, on = {}, keys = keyMaker() } = options;
     const { kube, signal, writeSignal = signal } = connection;
     const { kinds, namespace, once = false } = scope;
     const now = (): Instant => this.clock.now();
-    const { keys = keyMaker() } = options;
     this.keyring = localKeyring(keys);
     this.issuer = issuerWith(keys, this.random);
     this.fairly = !once;
     this.reissues = options.lent;
     this.clock = new WatchedClock(
       () => this.#serverTime(),
-      () => performance.now(),
+      () => kube.clock.monotonic(),
       { tolerance: CLOCK_TOLERANCE_MS },
     );
     const issued = async (entry: IssuedEntry): Promise<void> => on.issued?.(entry);
@@ -115,7 +114,7 @@ export class KubeHome implements Home {
     });
     this.#passwords = new FollowedPasswords({ kube, onChange: on.password, onTrouble: on.trouble });
     this.#named = new OneByOne({ kube, kinds, signal }, (plural) => this.#resolver.known(plural));
-    this.ownWrites = new OwnWritesCache(once ? this.#named : this.#mirror, this.#named);
+    this.ownWrites = new OwnWritesCache(once ? this.#named : this.#mirror, this.#named, kube.clock);
     this.#resolver = new Resolver(resources, scope, this.ownWrites, async (places, passwords) => {
       if (once) return;
       this.#passwords.follow(passwords);
@@ -175,6 +174,7 @@ export class KubeHome implements Home {
     });
     this.#shared = {
       outputs: new OutputPreparer(
+        kube.clock,
         secretPasswords((place) => (once ? readPassword(kube, place, signal) : this.#passwords.read(place))),
       ),
       profiles: profilesOf(options, this.#resolver, this.rollouts, now),
@@ -243,7 +243,7 @@ export class KubeHome implements Home {
   }
 
   #serverTime(): Instant {
-    const now = this.#options.connection.kube.clock.now();
+    const now = this.#options.connection.kube.serverClock.now();
     if (now !== undefined) return now;
     throw new OperatorError('KUBE_UNAVAILABLE', 'the API server has not answered yet', { retry: 'later' });
   }

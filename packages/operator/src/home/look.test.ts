@@ -1,51 +1,22 @@
 import { MANAGED_LABEL, parseResources } from '@handover/core';
-import { connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { kindsWith } from '../objects/kinds.ts';
+import { type Kube, type KubeObject, secrets } from '@handover/kube';
+import { apiServer } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
+import { type HomeOn, homeOn, resourceIn } from '../../test/home.ts';
 import { GivenResources } from '../resources/declarations.ts';
 import type { Declared } from '../resources/declared.ts';
-import { KubeHome } from './home.ts';
+import type { KubeHome } from './home.ts';
 
-let server: FakeApiServer;
 let kube: Kube;
 let end: AbortController;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod' } });
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
+  ({ kube, stop: end } = await apiServer({ namespaces: ['prod'] }));
 });
 
-const authority = (name: string) => ({
-  value: {
-    apiVersion: 'handover.dev/v1alpha1',
-    kind: 'Authority',
-    metadata: { name, namespace: 'prod' },
-    spec: {},
-  },
-  where: name,
-});
+const authority = (name: string) => resourceIn('prod', 'Authority', name);
 
-const homeOf = (declarations = new GivenResources(parseResources([authority('mesh')]))): KubeHome => {
-  const home = new KubeHome({
-    connection: { kube, signal: end.signal },
-    scope: {
-      kinds: kindsWith({ version: 'v1' }),
-      namespace: 'prod',
-      trustNamespace: 'prod',
-      wide: ['secrets', 'configmaps'],
-    },
-    resources: { declarations, clusterTrustBundles: () => false, injectionOf: undefined, takeOver: false },
-    consumers: { found: false },
-  });
-  home.start(end.signal);
-  return home;
-};
+const homeOf = (resources: HomeOn['resources'] = [authority('mesh')]): KubeHome =>
+  homeOn({ kube, signal: end.signal, namespace: 'prod', wide: ['secrets', 'configmaps'], resources });
 
 test('passes side by side have a look each, and neither reads through the other’s', async () => {
   const home = homeOf();

@@ -1,7 +1,7 @@
 import type { AuthorityState } from '@handover/core';
-import { connect, type Kube, type KubeObject, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Kube, KubeObject } from '@handover/kube';
+import { apiServer, type FakeApiServer } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { KubeRequests } from './requests.ts';
 
@@ -11,20 +11,13 @@ let server: FakeApiServer;
 let kube: Kube;
 let end: AbortController;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
+  ({ server, kube, stop: end } = await apiServer({ namespaces: ['shop'] }));
   server.serve(RESOURCE_KINDS.Authority);
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
   await kube.create(RESOURCE_KINDS.Authority, {
     apiVersion: 'handover.dev/v1alpha1',
     kind: 'Authority',
     metadata: AT,
   } as KubeObject);
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
 });
 
 const requests = (isStored: boolean): KubeRequests =>

@@ -1,57 +1,28 @@
-import { parseResources } from '@handover/core';
 import { converge, strandedIn, verifyAuthority } from '@handover/engine';
-import { configMaps, connect, type Kube, namespaces, secrets } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { kindsWith } from '../objects/kinds.ts';
-import { GivenResources } from '../resources/declarations.ts';
-import { KubeHome } from './home.ts';
+import { configMaps, type Kube, secrets } from '@handover/kube';
+import { apiServer } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
+import { homeOn, resourceIn } from '../../test/home.ts';
+import type { KubeHome } from './home.ts';
 
-let server: FakeApiServer;
 let kube: Kube;
 let end: AbortController;
 let home: KubeHome;
-const resource = (kind: string, name: string, spec: object) => ({
-  value: { apiVersion: 'handover.dev/v1alpha1', kind, metadata: { name, namespace: 'prod' }, spec },
-  where: name,
-});
+const resource = (kind: string, name: string, spec: object) => resourceIn('prod', kind, name, spec);
 
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod' } });
+  ({ kube, stop: end } = await apiServer({ namespaces: ['prod'] }));
   const declared = [
     resource('Authority', 'mesh', {}),
     resource('Leaf', 'web', { authority: 'mesh', dnsNames: ['web.prod.svc'] }),
   ];
   home = homeOf(declared);
-  home.start(end.signal);
   await home.ready();
   await converge(home, 'prod/mesh');
 });
 
-const homeOf = (declared: readonly ReturnType<typeof resource>[]): KubeHome =>
-  new KubeHome({
-    connection: { kube, signal: end.signal },
-    scope: {
-      kinds: kindsWith({ version: 'v1' }),
-      namespace: 'prod',
-      trustNamespace: 'prod',
-      wide: ['secrets', 'configmaps'],
-    },
-    resources: {
-      declarations: new GivenResources(parseResources(declared)),
-      clusterTrustBundles: () => false,
-      injectionOf: undefined,
-      takeOver: false,
-    },
-    consumers: { found: false },
-  });
-afterEach(async () => {
-  end.abort();
-  await server.stop();
-});
+const homeOf = (resources: readonly ReturnType<typeof resource>[]): KubeHome =>
+  homeOn({ kube, signal: end.signal, namespace: 'prod', wide: ['secrets', 'configmaps'], resources });
 
 const problems = async (): Promise<readonly string[]> =>
   (await verifyAuthority(home, await home.fresh(), 'prod/mesh')).problems.map(

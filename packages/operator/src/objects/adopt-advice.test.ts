@@ -1,47 +1,26 @@
-import { parseResources } from '@handover/core';
 import { observeAnew } from '@handover/engine';
-import { connect, namespaces, secrets } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { expect, onTestFinished, test } from 'vitest';
-import { KubeHome } from '../home/home.ts';
-import { GivenResources } from '../resources/declarations.ts';
-import { kindsWith } from './kinds.ts';
+import { secrets } from '@handover/kube';
+import { apiServer } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
+import { homeOn, resourceIn } from '../../test/home.ts';
 
 test('a Secret of another program is taken over with two consents, and the obstacle names both', async () => {
-  const server = await FakeApiServer.start();
-  const end = new AbortController();
-  onTestFinished(async () => {
-    end.abort();
-    await server.stop();
-  });
-  const kube = connect(server.config, { signal: end.signal, rate: false });
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  const { kube, stop } = await apiServer({ namespaces: ['shop'] });
   await kube.create(secrets, {
     apiVersion: 'v1',
     kind: 'Secret',
     metadata: { namespace: 'shop', name: 'web-tls' },
     data: { 'tls.crt': 'eA==' },
   });
-  const resource = (kind: string, name: string, spec: object) => ({
-    value: { apiVersion: 'handover.dev/v1alpha1', kind, metadata: { name, namespace: 'shop' }, spec },
-    where: name,
-  });
-  const declared = [
-    resource('Authority', 'mesh', {}),
-    resource('Leaf', 'web', { authority: 'mesh', secretName: 'web-tls', dnsNames: ['web.shop.svc'] }),
+  const resources = [
+    resourceIn('shop', 'Authority', 'mesh'),
+    resourceIn('shop', 'Leaf', 'web', {
+      authority: 'mesh',
+      secretName: 'web-tls',
+      dnsNames: ['web.shop.svc'],
+    }),
   ];
-  const home = new KubeHome({
-    connection: { kube, signal: end.signal },
-    scope: { kinds: kindsWith({ version: 'v1' }), namespace: 'shop', trustNamespace: 'shop', wide: [] },
-    resources: {
-      declarations: new GivenResources(parseResources(declared)),
-      clusterTrustBundles: () => false,
-      injectionOf: undefined,
-      takeOver: false,
-    },
-    consumers: { found: false },
-  });
-  home.start(end.signal);
+  const home = homeOn({ kube, signal: stop.signal, namespace: 'shop', resources });
   await home.ready();
   const { seen } = await observeAnew(home.fresh, 'shop/mesh');
   const { obstacle } = seen.objects.find(({ id }) => id === 'shop/secrets/web-tls') ?? {};

@@ -1,26 +1,22 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type AuthorityState, issueCa, lending, localSigner } from '@handover/core';
 import { type AuthorityRecord, SealKey } from '@handover/engine';
-import { connect, namespaces } from '@handover/kube';
 import { day, hour, instant, parseCertificate } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
+import { apiServer } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { KubeAuthorities } from './authorities.ts';
 
 test('a step that was decided before a leaf was lent keeps what the state remembers of that leaf', async () => {
-  const server = await FakeApiServer.start();
-  const { signal } = new AbortController();
-  const kube = connect(server.config, { signal, rate: false });
   const namespace = 'handover-system';
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  const { kube, clock, stop } = await apiServer({ namespaces: [namespace] });
   const authorities = new KubeAuthorities({
     kube,
     namespace,
-    signal,
+    signal: stop.signal,
     uidOf: () => undefined,
     createdAtOf: () => undefined,
   });
-  const now = Date.now();
+  const now = clock.now();
   const ca = parseCertificate(
     await issueCa({
       name: 'mesh',
@@ -40,7 +36,7 @@ test('a step that was decided before a leaf was lent keeps what the state rememb
         role: 'current',
         anchors: [{ fingerprint, notBefore, notAfter }],
         hasKey: false,
-        since: instant(now),
+        since: now,
       },
     ],
     crosses: [],
@@ -66,5 +62,4 @@ test('a step that was decided before a leaf was lent keeps what the state rememb
   await expect(authorities.swap('prod/mesh', 1, { ...record, state: lent })).rejects.toMatchObject({
     code: 'CONFLICT',
   });
-  await server.stop();
 });

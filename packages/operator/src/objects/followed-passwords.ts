@@ -1,5 +1,4 @@
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
-import { pause } from '@handover/runtime/pause';
 import { OperatorError } from '../error.ts';
 import { idOfPlace, keyOf, type Place, whichOf } from './place.ts';
 
@@ -87,7 +86,7 @@ export class FollowedPasswords {
   async read(place: Place): Promise<FoundPassword | undefined> {
     const kept = this.#kept.get(idOfPlace(place));
     const readAt = kept?.readAt ?? Number.NEGATIVE_INFINITY;
-    if (kept !== undefined && !kept.watched && performance.now() - readAt > ASK_AGAIN_MS) {
+    if (kept !== undefined && !kept.watched && this.#options.kube.clock.monotonic() - readAt > ASK_AGAIN_MS) {
       kept.due = true;
       this.#work(place.namespace);
     }
@@ -102,7 +101,10 @@ export class FollowedPasswords {
 
   /** What can be read in a moment is read. */
   async settled(): Promise<void> {
-    await Promise.race([Promise.all(this.#readers.values()), pause(PATIENCE_MS, this.#signal)]);
+    await Promise.race([
+      Promise.all(this.#readers.values()),
+      this.#options.kube.clock.sleep(PATIENCE_MS, this.#signal),
+    ]);
   }
 
   #of(namespace: string | undefined): readonly Kept[] {
@@ -144,7 +146,7 @@ export class FollowedPasswords {
     informer.on('changed', learn).on('synced', learn);
     informer.on('trouble', (error) => onTrouble?.(`watch of secrets ${keyOf(place)}`, error));
     informer.start(signal);
-    await Promise.race([informer.ready.catch(() => {}), pause(PATIENCE_MS, signal)]);
+    await Promise.race([informer.ready.catch(() => {}), this.#options.kube.clock.sleep(PATIENCE_MS, signal)]);
   }
 
   async #ask(kept: Kept): Promise<void> {
@@ -160,7 +162,7 @@ export class FollowedPasswords {
 
   #learn(kept: Kept, found: FoundPassword | undefined): void {
     const { found: before, readAt, awaited, place } = kept;
-    kept.readAt = performance.now();
+    kept.readAt = this.#options.kube.clock.monotonic();
     kept.found = found;
     const same = before?.value?.toString('latin1') === found?.value?.toString('latin1');
     const known = readAt !== undefined && same && (before === undefined) === (found === undefined);

@@ -1,53 +1,51 @@
 import type { KubeReader } from '@handover/kube';
+import { TestClock } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-
-const waits: (() => void)[] = [];
-vi.mock('@handover/runtime/pause', () => ({
-  pause: () => new Promise<void>((resolve) => waits.push(resolve)),
-}));
-const { FollowedTrustBundleApi } = await import('./followed-trust-bundle-api.ts');
+import { FollowedTrustBundleApi } from './followed-trust-bundle-api.ts';
 
 let end: AbortController;
+let clock: TestClock;
 let served: readonly string[];
+let asked: number;
 let answers: boolean;
 beforeEach(() => {
   end = new AbortController();
+  clock = new TestClock();
   served = [];
+  asked = 0;
   answers = true;
 });
-afterEach(() => {
-  end.abort();
-  waits.length = 0;
-});
-
-const kube = {
-  serves: async (_group: string, version: string) => {
-    if (!answers) throw new Error('no answer');
-    return served.includes(version);
-  },
-} as unknown as KubeReader;
+afterEach(() => end.abort());
 
 const follow = (version: string | undefined) => {
+  const kube = {
+    clock,
+    serves: async (_group: string, version: string) => {
+      if (version === 'v1') asked++;
+      if (!answers) throw new Error('no answer');
+      return served.includes(version);
+    },
+  } as unknown as KubeReader;
   const changed = vi.fn(async () => {});
   return { api: new FollowedTrustBundleApi(kube, version, end.signal, changed), changed };
 };
-/** A minute passes, and whatever it sets off. */
-const minute = async (): Promise<void> => {
-  for (const go of waits.splice(0)) go();
-  await new Promise((resolve) => setImmediate(resolve));
-};
+/** A little longer than a minute: the client remembers for one what the API server serves. */
+const minute = (): Promise<void> => clock.advance(61_000);
 
 test('while there are none, the API server is asked each minute, once for all targets', async () => {
   const { api, changed } = follow(undefined);
   expect([api.isServed(), api.isServed()]).toEqual([false, false]);
-  expect(waits).toHaveLength(1);
+  await clock.advance(60_999);
+  expect(asked).toBe(0);
+  await clock.advance(1);
+  expect(asked).toBe(1);
   await minute();
-  expect(waits).toHaveLength(1);
+  expect(asked).toBe(2);
   served = ['v1beta1'];
   await minute();
   expect(api.version).toBe('v1beta1');
   expect(changed).toHaveBeenCalledTimes(1);
-  expect([api.isServed(), waits.length]).toEqual([true, 0]);
+  expect([api.isServed(), clock.next]).toEqual([true, undefined]);
 });
 
 test('v1 comes before v1beta1', async () => {
@@ -61,10 +59,10 @@ test('v1 comes before v1beta1', async () => {
 test('what is served is not asked about again without a reason, and a false alarm changes nothing', async () => {
   served = ['v1'];
   const { api, changed } = follow('v1');
-  expect([api.isServed(), waits.length]).toEqual([true, 0]);
+  expect([api.isServed(), clock.next]).toEqual([true, undefined]);
   api.askAgain();
   await minute();
-  expect([api.version, changed.mock.calls.length, waits.length]).toEqual(['v1', 0, 0]);
+  expect([api.version, changed.mock.calls.length, clock.next]).toEqual(['v1', 0, undefined]);
 });
 
 test('a version that is gone is followed to the one that is there, or to none', async () => {

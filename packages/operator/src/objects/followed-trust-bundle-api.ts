@@ -1,5 +1,4 @@
 import type { KubeReader } from '@handover/kube';
-import { pause } from '@handover/runtime/pause';
 import { type TrustBundleApi, trustBundleVersion } from './kinds.ts';
 
 /** A little longer than the client remembers what the API server serves. */
@@ -45,7 +44,7 @@ export class FollowedTrustBundleApi implements TrustBundleApi {
   async #askNow(): Promise<void> {
     const before = this.#version;
     do {
-      await pause(AGAIN_MS, this.#signal);
+      await this.#kube.clock.sleep(AGAIN_MS, this.#signal);
       if (this.#signal.aborted) return;
       // An API server that does not answer serves what it did: its watches tell of the trouble.
       this.#version = await trustBundleVersion(this.#kube, this.#signal).catch(() => before);

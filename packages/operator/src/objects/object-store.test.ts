@@ -1,8 +1,8 @@
 import type { ObjectRecord } from '@handover/engine';
-import { configMaps, connect, type KubeObject, namespaces } from '@handover/kube';
+import { configMaps, type KubeObject } from '@handover/kube';
 import { bytesOf, instant } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { expect, onTestFinished, test } from 'vitest';
+import { apiServer } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { heldOf } from './held.ts';
 import { kindsWith } from './kinds.ts';
 import { ObjectStore } from './object-store.ts';
@@ -13,11 +13,7 @@ const AT = instant(1_000);
 const record = (digest: string): ObjectRecord => ({ digest, revisions: {}, anchors: [], changedAt: AT });
 
 test('an object whose data is not kept is left alone, and a write that was decided past the cache loses nothing of ours', async () => {
-  const server = await FakeApiServer.start();
-  onTestFinished(() => server.stop());
-  const { signal } = new AbortController();
-  const kube = connect(server.config, { signal, rate: false });
-  await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'prod' } });
+  const { kube, stop } = await apiServer({ namespaces: ['prod'] });
   const entries = { 'one.pem': { record: record('1'), at: AT }, 'two.pem': { record: record('2'), at: AT } };
   const created = await kube.create(configMaps, {
     apiVersion: 'v1',
@@ -41,9 +37,9 @@ test('an object whose data is not kept is left alone, and a write that was decid
     swift: kube,
     kinds: kindsWith({ version: 'v1' }),
     namespace: 'own',
-    cache: new OwnWritesCache(source, source),
+    cache: new OwnWritesCache(source, source, kube.clock),
     now: () => AT,
-    signal,
+    signal: stop.signal,
     mayAdopt: () => true,
     signerOf: () => undefined,
   });

@@ -28,6 +28,11 @@ export class Obstacles {
     return found === undefined || now >= found.until ? undefined : found.why;
   }
 
+  /** Why it could not be written last; also when it may be tried again, until a write has landed. */
+  last(object: string): string | undefined {
+    return this.#known.get(object)?.why;
+  }
+
   /** When the next of them may be tried again. */
   nextTry(now: Instant): Instant | undefined {
     const later = [...this.#known.values()].map(({ until }) => until).filter((until) => until > now);

@@ -1,3 +1,4 @@
+import { VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
 import type { Source } from './fresh.ts';
 import type { Held } from './held.ts';
@@ -41,7 +42,7 @@ const world = () => {
     },
     all: async () => [],
   };
-  return { state, ownWrites: new OwnWritesCache(cache, server) };
+  return { state, ownWrites: new OwnWritesCache(cache, server, new VirtualClock()) };
 };
 
 test('the answer to a write stands until the cache has moved on', async () => {

@@ -1,3 +1,4 @@
+import type { Clock } from '@handover/material';
 import type { Source } from './fresh.ts';
 import type { Held } from './held.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
@@ -24,12 +25,14 @@ export class OwnWritesCache implements Source {
   readonly #answers = new Map<string, Answer>();
   readonly #suspect = new Set<string>();
   readonly #strangers = new Set<string>();
+  readonly #clock: Clock;
 
   /** Versions that our own writes made, and events that came while one was under way. */
   readonly #ours = new Map<string, string>();
   readonly #flying = new Map<string, { version: string | undefined; tell: () => void }[]>();
 
-  constructor(cache: Source, server: Source) {
+  constructor(cache: Source, server: Source, clock: Clock) {
+    this.#clock = clock;
     this.#cache = cache;
     this.#server = server;
   }
@@ -69,7 +72,7 @@ export class OwnWritesCache implements Source {
     const answer = this.#answers.get(name);
     if (answer === undefined) return cached;
     // The object was created and deleted again before the watch reported it.
-    const forgotten = cached === undefined && performance.now() > answer.until;
+    const forgotten = cached === undefined && this.#clock.monotonic() > answer.until;
     if (cached?.version === answer.before && !forgotten) return answer.held;
     this.#answers.delete(name);
     return cached;
@@ -112,7 +115,7 @@ export class OwnWritesCache implements Source {
     const answer = this.#answers.get(name);
     // The event may have come before the answer.
     if (cached?.version === before)
-      this.#answers.set(name, { before, held, until: performance.now() + UNHEARD_MS });
+      this.#answers.set(name, { before, held, until: this.#clock.monotonic() + UNHEARD_MS });
     // It was decided on what the server had said, which the cache has not seen yet.
     else if (answer?.held.version === before && cached?.version === answer?.before)
       this.#answers.set(name, { before: answer?.before, held, until: Number.POSITIVE_INFINITY });

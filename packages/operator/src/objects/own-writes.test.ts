@@ -1,3 +1,4 @@
+import { VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
 import type { Source } from './fresh.ts';
 import { OwnWritesCache } from './own-writes-cache.ts';
@@ -11,7 +12,7 @@ const told = (): {
   event: (version: string | undefined) => void;
   heard: string[];
 } => {
-  const ownWrites = new OwnWritesCache(nothing, nothing);
+  const ownWrites = new OwnWritesCache(nothing, nothing, new VirtualClock());
   const heard: string[] = [];
   return {
     ownWrites,

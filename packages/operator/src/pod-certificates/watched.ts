@@ -1,5 +1,4 @@
 import { Informer, type Kube, type KubeObject, podCertificateRequests, services } from '@handover/kube';
-import { pause } from '@handover/runtime/pause';
 import { isCode } from '../error.ts';
 import { type ServiceSeen, serviceOf } from './identity.ts';
 import { PodLeaves } from './pod-leaves.ts';
@@ -57,7 +56,7 @@ export class WatchedRequests {
     while (!signal.aborted) {
       const version = await this.#served(signal);
       if (version !== undefined) await this.#follow(version, signal);
-      await pause(ASK_AGAIN_MS, signal).catch(() => {});
+      await this.#options.kube.clock.sleep(ASK_AGAIN_MS, signal);
     }
   }
 

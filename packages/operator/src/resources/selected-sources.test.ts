@@ -1,42 +1,19 @@
-import { crds } from '@handover/install';
-import {
-  configMaps,
-  connect,
-  customResourceDefinitions,
-  type Kube,
-  type KubeObject,
-  namespaces,
-  secrets,
-} from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { configMaps, secrets } from '@handover/kube';
+import { beforeEach, expect, test } from 'vitest';
 import { newCas } from '../../test/trust-manager/world.ts';
-import { Operator } from '../run/operator.ts';
+import { OperatorWorld } from '../../test/world.ts';
 import { openView } from '../run/view.ts';
 import { RESOURCE_KINDS } from './kinds.ts';
 
 const TRUST = 'handover-system';
 const ROLE = { 'example.com/role': 'ca' };
 
-let server: FakeApiServer;
-let kube: Kube;
+let world: OperatorWorld;
 let cas: Awaited<ReturnType<typeof newCas>>;
-let end: AbortController;
-let ended: Promise<void>;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  cas = await newCas();
-  kube = connect(server.config, { signal: new AbortController().signal, rate: false });
-  for (const crd of crds()) await kube.create(customResourceDefinitions, crd as unknown as KubeObject);
-  for (const name of [TRUST, 'shop'])
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-  ended = new Operator({ kube, namespace: TRUST, identity: 'one', on: () => {} }).run(end.signal);
-});
-afterEach(async () => {
-  end.abort();
-  await ended;
-  await server.stop();
+  world = await OperatorWorld.open({ namespaces: ['shop'] });
+  cas = await newCas(world.clock.now());
+  world.operate();
 });
 
 const put = async (
@@ -47,7 +24,7 @@ const put = async (
   namespace = TRUST,
 ): Promise<void> => {
   const content = kind === 'Secret' ? { stringData: { 'ca.crt': pem } } : { data: { 'ca.crt': pem } };
-  await kube.patch(
+  await world.kube.patch(
     kind === 'Secret' ? secrets : configMaps,
     { namespace, name },
     {
@@ -59,28 +36,28 @@ const put = async (
 };
 
 const bundle = (...sources: readonly object[]): Promise<unknown> =>
-  kube.create(RESOURCE_KINDS.TrustBundle, {
-    apiVersion: 'handover.dev/v1alpha1',
-    kind: 'TrustBundle',
-    metadata: { name: 'all' },
-    spec: { sources, targets: [{ configMap: { name: 'all' } }] },
-  } as KubeObject);
+  world.ask('TrustBundle', 'all', { sources, targets: [{ configMap: { name: 'all' } }] });
 
 const held = async (): Promise<readonly number[]> => {
-  const text = (await kube.get(configMaps, { namespace: 'shop', name: 'all' }))?.data?.['ca.crt'] ?? '';
+  const text = (await world.kube.get(configMaps, { namespace: 'shop', name: 'all' }))?.data?.['ca.crt'] ?? '';
   return cas.flatMap((pem, index) => (text.includes(pem.trim()) ? [index] : []));
 };
-const holds = (...wanted: readonly number[]): Promise<void> =>
-  expect.poll(held, { timeout: 20_000 }).toEqual(wanted);
+const holds = (...wanted: readonly number[]): Promise<unknown> =>
+  world.until(
+    async () => (await held()).join() === wanted.join() || undefined,
+    `the target to hold ${wanted}`,
+    20_000,
+  );
 
 /** The Ready condition in one line. */
 const ready = async (): Promise<string | undefined> => {
-  const { status } = (await kube.get(RESOURCE_KINDS.TrustBundle, { name: 'all' })) as unknown as {
+  const { status } = (await world.kube.get(RESOURCE_KINDS.TrustBundle, { name: 'all' })) as unknown as {
     readonly status?: { readonly conditions: readonly { reason: string; message: string }[] };
   };
   return status?.conditions.map(({ reason, message }) => `${reason} ${message}`).join();
 };
-const says = (what: string): Promise<void> => expect.poll(ready, { timeout: 20_000 }).toContain(what);
+const says = (what: string): Promise<unknown> =>
+  world.until(async () => (await ready())?.includes(what) || undefined, what, 20_000);
 
 const SELECTED = { selector: { matchLabels: ROLE } };
 
@@ -99,7 +76,7 @@ test('a label makes an object of the trust namespace a source, and its loss ends
   await holds(2, 4);
   await put('ConfigMap', 'new', cas[3]);
   await holds(2, 3, 4);
-  await kube.delete(configMaps, { namespace: TRUST, name: 'two' });
+  await world.kube.delete(configMaps, { namespace: TRUST, name: 'two' });
   await holds(3, 4);
 });
 
@@ -128,7 +105,7 @@ test('one that is damaged, or none at all, leaves the target as it is, and is na
   expect(await held()).toEqual([0, 1]);
   await put('ConfigMap', 'two', cas[1]);
   await holds(1);
-  await says('Written all 4 targets');
+  await says('Written all 5 targets');
 });
 
 test('what Handover itself wrote is never selected', async () => {
@@ -138,7 +115,7 @@ test('what Handover itself wrote is never selected', async () => {
     configMap: { selector: { matchExpressions: [{ key: 'example.com/none', operator: 'DoesNotExist' }] } },
   });
   await holds(0, 1);
-  await kube.delete(configMaps, { namespace: TRUST, name: 'two' });
+  await world.kube.delete(configMaps, { namespace: TRUST, name: 'two' });
   await holds(0);
 });
 
@@ -146,7 +123,7 @@ test('a command that only looks selects as the operator does', async () => {
   await put('ConfigMap', 'one', cas[0]);
   await bundle({ configMap: SELECTED });
   await holds(0);
-  const { home, look } = await openView({ kube, namespace: TRUST, signal: end.signal });
+  const { home, look } = await openView({ kube: world.kube, namespace: TRUST, signal: world.signal });
   for (const take of [look, home.fresh]) {
     const { catalogue } = await take();
     expect(catalogue.trustBundles.map(({ spec }) => spec.sources)).toEqual([

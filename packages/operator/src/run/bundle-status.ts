@@ -51,7 +51,9 @@ export const statusOfBundle = async (
   let sample: Uint8Array | undefined;
   for (const id of targetsOf(bundle, catalogue)) {
     const stored = await home.cachedObjects.read(id);
-    if (stored?.obstacle !== undefined) {
+    const refused = stored === undefined ? home.store.obstacles.last(id) : undefined;
+    if (refused !== undefined) failing.push({ target: id, why: refused });
+    else if (stored?.obstacle !== undefined) {
       failing.push({ target: id, why: stored.obstacle });
       if (stored.obstacle.startsWith('Contended')) contended.push(`${id}: ${stored.obstacle}`);
     } else if (stored?.record === undefined) failing.push({ target: id, why: 'not written yet' });

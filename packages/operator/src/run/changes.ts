@@ -147,7 +147,7 @@ export class Changes {
 
   /** A tenant that writes without end has an authority of another namespace looked at once a second. */
   #waitElsewhere(id: AuthorityId): number {
-    const now = performance.now();
+    const now = this.#options.kube.clock.monotonic();
     const last = this.#elsewhere.get(id) ?? Number.NEGATIVE_INFINITY;
     const at = last > now ? last : Math.max(now, last + ELSEWHERE_MS);
     this.#elsewhere.set(id, at);

@@ -1,23 +1,11 @@
-import { connect } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { apiServer } from '@handover/test-api-server';
+import { expect, test, vi } from 'vitest';
 import { Compatibility } from '../compat/compatibility.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
 
-let server: FakeApiServer;
-const end = new AbortController();
-beforeEach(async () => {
-  server = await FakeApiServer.start();
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
-});
-
 test('what follows the cluster asks nothing of the API server before its start', async () => {
-  const { signal } = end;
-  const kube = connect(server.config, { signal, rate: false });
+  const { kube, clock, stop } = await apiServer();
   const asked = [vi.spyOn(kube, 'list').mock, vi.spyOn(kube, 'watch').mock];
   const calls = (): number => asked.reduce((sum, mock) => sum + mock.calls.length, 0);
   const onChange = (): void => {};
@@ -33,11 +21,11 @@ test('what follows the cluster asks nothing of the API server before its start',
       onChange,
     }),
   ];
-  await new Promise((resolve) => setImmediate(resolve));
+  await clock.advance(60_000);
   expect(calls()).toBe(0);
   for (const one of followed) {
     const before = calls();
-    void Promise.resolve(one.start(signal)).catch(() => {});
-    await vi.waitFor(() => expect(calls()).toBeGreaterThan(before), 30_000);
+    void Promise.resolve(one.start(stop.signal)).catch(() => {});
+    await clock.until(() => calls() > before, 0);
   }
 });

@@ -70,7 +70,9 @@ export function openKubeHome({
       : undefined;
   const cluster = namespaces === undefined;
   // TrustBundles are looked at again by themselves.
-  const defaultCas = new DefaultCasFile(scope.defaultCas, () => compat?.bundles?.defaultCasChanged());
+  const defaultCas = new DefaultCasFile(scope.defaultCas, kube.clock, () =>
+    compat?.bundles?.defaultCasChanged(),
+  );
   const compat: Compatibility | undefined =
     given === undefined && cluster
       ? new Compatibility({

@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
 import { type ControllerEvent, keyText, type Observation, observeAnew, survey } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
-import { pause } from '@handover/runtime/pause';
 import type { CertManagerCluster } from '../cert-manager/cluster.ts';
 import type { Compatibility } from '../compat/compatibility.ts';
 import type { KubeHome } from '../home/home.ts';
@@ -151,10 +150,11 @@ export class Operator {
 
   /** After the signal no new write begins; writes under way have a moment to end; then the Lease is given up. */
   async #releaseAtEnd(lease: LeaderLease): Promise<void> {
+    const { clock } = this.#options.kube;
     await new Promise<void>((resolve) => {
       const end = (): void => {
-        setTimeout(() => this.#writes.abort(), LAST_WRITES_MS).unref();
-        setTimeout(resolve, LAST_WORD_MS).unref();
+        clock.after(LAST_WRITES_MS, () => this.#writes.abort()).unref();
+        clock.after(LAST_WORD_MS, resolve).unref();
         void lease.release().then(resolve);
       };
       if (this.#signal.aborted) end();
@@ -184,7 +184,7 @@ export class Operator {
       } catch (error) {
         if (this.#signal.aborted) break;
         this.#trouble('the API server', error);
-        await pause(wait * (0.5 + Math.random() / 2), this.#signal);
+        await kube.clock.sleep(wait * (0.5 + Math.random() / 2), this.#signal);
       }
     }
     return undefined;

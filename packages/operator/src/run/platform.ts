@@ -82,10 +82,10 @@ export class PlatformKeeper {
 
   /** The last known facts, when the API server does not answer. */
   async #facts(): Promise<PlatformFacts | undefined> {
-    if (this.#known === undefined || performance.now() > this.#known.until) {
+    if (this.#known === undefined || this.#kube.clock.monotonic() > this.#known.until) {
       try {
         const facts = await readPlatform(this.#kube, this.#signal);
-        this.#known = { facts, until: performance.now() + BELIEVED_MS };
+        this.#known = { facts, until: this.#kube.clock.monotonic() + BELIEVED_MS };
       } catch (error) {
         if (!this.#signal.aborted) this.#onError('reading platform facts', error);
       }

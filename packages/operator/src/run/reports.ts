@@ -13,6 +13,7 @@ import { errorsOf, ServiceErrors } from '../compat/service-errors.ts';
 import type { PodSigningOptions } from '../pod-certificates/signer.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
+import { afterTrying } from './after-trying.ts';
 import { statusOfBundle } from './bundle-status.ts';
 import { EventReporter } from './event-reporter.ts';
 import { statusOfProfile } from './profile-status.ts';
@@ -108,9 +109,12 @@ export class Reports {
 
   async authority(resolved: ResolvedResources, id: string, outcome: AuthorityOutcome): Promise<void> {
     const { on, operator, compat, home } = this.#options;
-    const { observation, plan } = outcome;
+    const { plan } = outcome;
+    const { observation, others } = afterTrying(outcome, (object) =>
+      home.store.obstacles.why(object, home.clock.now()),
+    );
     this.#failures.delete(id);
-    const obstacles = [...obstaclesIn(observation), ...outcome.refused];
+    const obstacles = [...obstaclesIn(observation), ...others];
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
     this.#obstacles.set(id, obstacles);

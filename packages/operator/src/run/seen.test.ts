@@ -1,8 +1,8 @@
 import type { ConsumerFound } from '@handover/engine';
-import { configMaps, connect } from '@handover/kube';
+import { configMaps } from '@handover/kube';
 import { instant } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { apiServer } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { readSeen, SeenWriter, seenName } from './seen.ts';
 
 const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound => ({
@@ -19,36 +19,26 @@ const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound 
 });
 
 test('the last observation is told, even without another look', async () => {
-  const server = await FakeApiServer.start();
-  const end = new AbortController();
-  onTestFinished(async () => {
-    end.abort();
-    await server.stop();
-  });
-  const kube = connect(server.config, { signal: end.signal });
+  const { kube, clock, stop } = await apiServer();
   const failed: unknown[] = [];
-  const writer = new SeenWriter(kube, 'default', end.signal, (_, error) => failed.push(error));
-  const now = instant(Date.UTC(2030, 0, 1));
+  const writer = new SeenWriter(kube, 'default', stop.signal, (_, error) => failed.push(error));
+  const now = clock.now();
+  const told = async () =>
+    (await readSeen(kube, 'default', 'default/mesh', stop.signal))?.map(({ id }) => id);
   for (const id of ['first', 'second', 'third']) await writer.put('default/mesh', [consumer(id)], now);
-  await vi.waitFor(
-    async () => {
-      const seen = await readSeen(kube, 'default', 'default/mesh', end.signal);
-      expect(seen?.map(({ id }) => id)).toEqual(['third']);
-    },
-    { timeout: 60_000, interval: 50 },
-  );
+  await clock.advance(1_999);
+  expect(await told()).toEqual(['first']);
+  await clock.advance(1);
+  expect(await told()).toEqual(['third']);
   expect(failed).toEqual([]);
 });
 
 const published = async (consumers: readonly ConsumerFound[]): Promise<string> => {
-  const server = await FakeApiServer.start();
-  onTestFinished(() => server.stop());
-  const { signal } = new AbortController();
-  const kube = connect(server.config, { signal });
-  const writer = new SeenWriter(kube, 'default', signal, (_, error) => {
+  const { kube, clock, stop } = await apiServer();
+  const writer = new SeenWriter(kube, 'default', stop.signal, (_, error) => {
     throw error;
   });
-  await writer.put('prod/mesh', consumers, instant(Date.UTC(2030, 0, 1)));
+  await writer.put('prod/mesh', consumers, clock.now());
   const found = await kube.get(configMaps, { namespace: 'default', name: seenName('prod/mesh') });
   return found?.data?.['consumers.json'] ?? '';
 };

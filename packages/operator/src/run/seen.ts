@@ -1,7 +1,7 @@
 import { MANAGED_BY } from '@handover/core';
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
-import { type Instant, instant } from '@handover/material';
+import { type Instant, instant, type Timer } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { stateName } from '../objects/authorities.ts';
 import { cut, MOST_SAID } from '../objects/bounds.ts';
@@ -79,7 +79,7 @@ export class SeenWriter {
   readonly #signal: AbortSignal;
   readonly #onError: (what: string, error: unknown) => void;
   readonly #written = new Map<AuthorityId, { readonly news: string; readonly at: number }>();
-  readonly #late = new Map<AuthorityId, NodeJS.Timeout>();
+  readonly #late = new Map<AuthorityId, Timer>();
 
   constructor(
     kube: Kube,
@@ -97,15 +97,18 @@ export class SeenWriter {
     const consumers = inOrder(all.filter(({ reload }) => reload !== 'field'));
     const news = newsIn(consumers);
     const last = this.#written.get(authority);
-    clearTimeout(this.#late.get(authority));
+    this.#late.get(authority)?.cancel();
     if (last?.news === news || this.#signal.aborted) return;
-    const wait = INTERVAL_MS - (performance.now() - (last?.at ?? Number.NEGATIVE_INFINITY));
+    const wait = INTERVAL_MS - (this.#kube.clock.monotonic() - (last?.at ?? Number.NEGATIVE_INFINITY));
     if (wait > 0) {
       // Once all is at rest the next look is half a minute away: what was seen last has to be told all the same.
-      this.#late.set(authority, setTimeout(() => void this.put(authority, consumers, now), wait).unref());
+      this.#late.set(
+        authority,
+        this.#kube.clock.after(wait, () => void this.put(authority, consumers, now)).unref(),
+      );
       return;
     }
-    this.#written.set(authority, { news, at: performance.now() });
+    this.#written.set(authority, { news, at: this.#kube.clock.monotonic() });
     const name = seenName(authority);
     try {
       // After a restart the last one's words may still be true: then nothing is written.

@@ -1,8 +1,7 @@
 import { EventEmitter, once } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
-import { connect, type Kube } from '@handover/kube';
+import type { Kube } from '@handover/kube';
 import { instant } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
+import { apiServer, TestClock } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { type Declared, declaredOf } from '../resources/declared.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
@@ -10,12 +9,8 @@ import { conditionsOf, verdict } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 
 test('a status that says the same later is not written again, and keeps its times, though the resource was read before it had one', async () => {
-  const server = await FakeApiServer.start();
-  onTestFinished(() => server.stop());
+  const { server, kube, clock, stop } = await apiServer();
   server.serve(RESOURCE_KINDS.Leaf);
-  const end = new AbortController();
-  onTestFinished(() => end.abort());
-  const kube = connect(server.config, { signal: end.signal });
   const spec = { authority: 'mesh', secretName: 'web', dnsNames: ['web.default.svc'] };
   const make = async (name: string) =>
     declaredOf(
@@ -27,7 +22,7 @@ test('a status that says the same later is not written again, and keeps its time
       ),
     );
   const [web, other] = [await make('web'), await make('other')];
-  const writer = new StatusWriter(kube, end.signal, (_, error) => {
+  const writer = new StatusWriter(kube, stop.signal, (_, error) => {
     throw error;
   });
   const say = (declared: Declared, ready: boolean, seconds: number): void =>
@@ -44,14 +39,19 @@ test('a status that says the same later is not written again, and keeps its time
   say(web, false, 1);
   say(other, false, 1);
   const first = { status: 'False', lastTransitionTime: '2030-01-01T00:00:01Z' };
-  await expect.poll(() => readyOf('other'), { timeout: 20_000 }).toMatchObject(first);
+  await clock.advance(0);
+  expect(await readyOf('other')).toMatchObject(first);
   const version = (await find('web'))?.metadata.resourceVersion;
   say(web, false, 2);
   say(other, true, 2);
+  await clock.advance(1_999);
+  expect(await readyOf('other')).toMatchObject(first);
+  await clock.advance(1);
   // Of the two, web would be written first.
-  await expect
-    .poll(() => readyOf('other'), { timeout: 20_000 })
-    .toMatchObject({ status: 'True', lastTransitionTime: '2030-01-01T00:00:02Z' });
+  expect(await readyOf('other')).toMatchObject({
+    status: 'True',
+    lastTransitionTime: '2030-01-01T00:00:02Z',
+  });
   expect((await find('web'))?.metadata.resourceVersion).toBe(version);
   expect(await readyOf('web')).toMatchObject(first);
 });
@@ -60,7 +60,9 @@ test('while writes are slow, a status that is said again is written once, and on
   const written: string[] = [];
   const held = new EventEmitter();
   const released = once(held, 'released');
+  const clock = new TestClock();
   const slow = {
+    clock,
     patch: async (_kind: unknown, { name }: { name: string }, { apply }: { apply: { status: object } }) => {
       written.push(`${name} ${JSON.stringify(apply.status)}`);
       await released;
@@ -79,14 +81,16 @@ test('while writes are slow, a status that is said again is written once, and on
   const said = (text: string, some = names) =>
     some.map((name) => `${name} ${JSON.stringify({ text, conditions: [] })}`);
   say('old');
-  await expect.poll(() => written, { timeout: 20_000 }).toEqual(said('old', ['leaf-0']));
+  await clock.advance(0);
+  expect(written).toEqual(said('old', ['leaf-0']));
   // Long enough for a second round of writes to begin, if there were one.
   for (const text of ['old', 'new', 'new']) {
     say(text);
-    await pause(50);
+    await clock.advance(10_000);
   }
+  expect(written).toHaveLength(1);
   held.emit('released');
   const rest = names.slice(1);
-  await expect.poll(() => written, { timeout: 20_000 }).toContain(said('new', ['leaf-0'])[0]);
+  await clock.advance(2_000);
   expect(written).toEqual([...said('old', ['leaf-0']), ...said('new', rest), ...said('new', ['leaf-0'])]);
 });

@@ -1,5 +1,6 @@
 import { API_VERSION, type Condition } from '@handover/core';
 import type { Kube } from '@handover/kube';
+import type { Timer } from '@handover/material';
 import { isCode } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -8,6 +9,8 @@ import type { AnyStatus } from './status.ts';
 
 /** No object's status is written more often than this. */
 const INTERVAL_MS = 2_000;
+/** After failures in a row. */
+const MOST_WAIT_MS = 60_000;
 
 interface Pending {
   readonly declared: Declared;
@@ -47,7 +50,9 @@ export class StatusWriter {
   readonly #onError: (what: string, error: unknown) => void;
   readonly #pending = new Map<string, Pending>();
   readonly #written = new Map<string, { readonly status: AnyStatus; readonly at: number }>();
-  #timer: NodeJS.Timeout | undefined;
+  /** Writes in a row that failed, and when to try again: nothing else may call for the same status again. */
+  readonly #failed = new Map<string, { readonly times: number; readonly until: number }>();
+  #timer: Timer | undefined;
   /** The round of writes that is under way. */
   #busy: Promise<void> | undefined;
 
@@ -70,22 +75,20 @@ export class StatusWriter {
   #plan(): void {
     if (this.#busy !== undefined || this.#timer !== undefined) return;
     if (this.#pending.size === 0 || this.#signal.aborted) return;
-    const now = performance.now();
-    const due = Math.min(
-      ...[...this.#pending.keys()].map(
-        (uid) => (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS,
-      ),
-    );
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined;
-        this.#busy = this.#flush().finally(() => {
-          this.#busy = undefined;
-          this.#plan();
-        });
-      },
-      Math.max(0, due - now),
-    );
+    const now = this.#kube.clock.monotonic();
+    const due = Math.min(...[...this.#pending.keys()].map((uid) => this.#dueAt(uid)));
+    this.#timer = this.#kube.clock.after(due - now, () => {
+      this.#timer = undefined;
+      this.#busy = this.#flush().finally(() => {
+        this.#busy = undefined;
+        this.#plan();
+      });
+    });
+  }
+
+  #dueAt(uid: string): number {
+    const written = (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS;
+    return Math.max(written, this.#failed.get(uid)?.until ?? Number.NEGATIVE_INFINITY);
   }
 
   async #flush(): Promise<void> {
@@ -93,26 +96,35 @@ export class StatusWriter {
       if (this.#signal.aborted) return;
       // Meanwhile the status may have changed again, or back.
       const pending = this.#pending.get(uid);
-      const at = performance.now();
-      if (
-        pending === undefined ||
-        at < (this.#written.get(uid)?.at ?? Number.NEGATIVE_INFINITY) + INTERVAL_MS
-      )
-        continue;
+      const at = this.#kube.clock.monotonic();
+      if (pending === undefined || at < this.#dueAt(uid)) continue;
       const { declared, status } = pending;
       this.#pending.delete(uid);
       // From here on, so that the same status said during the write is not written again.
       this.#written.set(uid, { status, at });
       try {
         await this.#write(declared, status);
+        this.#failed.delete(uid);
       } catch (error) {
-        // The resource has gone, or another replica leads: the next pass writes it again.
         this.#written.delete(uid);
-        const gone = isCode(error, 'KUBE_NOT_FOUND');
-        if (!gone && !this.#signal.aborted)
-          this.#onError(`writing the status of ${declared.kind} ${declared.name}`, error);
+        // The resource has gone, or another replica leads.
+        if (isCode(error, 'KUBE_NOT_FOUND') || this.#signal.aborted) {
+          this.#failed.delete(uid);
+          continue;
+        }
+        this.#onError(`writing the status of ${declared.kind} ${declared.name}`, error);
+        this.#tryLater(pending);
       }
     }
+  }
+
+  #tryLater(pending: Pending): void {
+    const { uid } = pending.declared;
+    const times = (this.#failed.get(uid)?.times ?? 0) + 1;
+    const wait = Math.min(INTERVAL_MS * 2 ** (times - 1), MOST_WAIT_MS);
+    this.#failed.set(uid, { times, until: this.#kube.clock.monotonic() + wait });
+    // What was said meanwhile is newer.
+    if (!this.#pending.has(uid)) this.#pending.set(uid, pending);
   }
 
   async #write({ kind, namespace, name }: Declared, status: AnyStatus): Promise<void> {
@@ -136,7 +148,7 @@ export class StatusWriter {
 
   /** Waits for the write that is under way. */
   async stop(): Promise<void> {
-    clearTimeout(this.#timer);
+    this.#timer?.cancel();
     await this.#busy;
   }
 }

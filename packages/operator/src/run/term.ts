@@ -90,6 +90,7 @@ export class Term {
     this.#signer = new RequestSigner({ kube: options.kube, home, signal });
     this.controller = new Controller({
       clock: home.clock,
+      timers: kube.clock,
       on,
       meters: operator.meters,
       places: PLACES,

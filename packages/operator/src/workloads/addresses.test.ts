@@ -20,7 +20,7 @@ describe('Never asked, whatever network the flag names', () => {
     'localhost',
     '2130706433',
     'fe80::1%eth0',
-  ])('%s', (ip) => {
+  ])('%s is never asked, whatever network the flag names', (ip) => {
     expect(addresses.why(ip)).toBeDefined();
   });
 });
@@ -47,7 +47,7 @@ describe('The API server’s own address is not asked', () => {
   test.each([
     ['https://10.96.0.1:443', ['10.96.0.1']],
     ['https://[fd12::1]:443', ['fd12::1', 'FD12::1', 'fd12:0:0:0:0:0:0:1', 'fd12:0000::0001']],
-  ])('%s, in any spelling', (server, spellings) => {
+  ])('the API server’s own address %s is not asked, in any spelling', (server, spellings) => {
     const addresses = new Addresses(['0.0.0.0/0', '::/0']).sparing(server);
     for (const ip of spellings) expect(addresses.why(ip)).toBe(`${ip} is the API server's own address`);
     for (const ip of ['10.96.0.2', 'fd12::2']) expect(addresses.why(ip)).toBeUndefined();

@@ -1,8 +1,8 @@
 import { parseResources } from '@handover/core';
 import { catalogueOf, type Responsibilities, type Whereabouts } from '@handover/engine';
-import { connect, type Kube, type KubeObject, namespaces, pods, services } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Kube, type KubeObject, pods, services } from '@handover/kube';
+import { apiServer, type FakeApiServer } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Addresses } from './addresses.ts';
 import { podsOnly } from './endpoints.ts';
 
@@ -10,15 +10,7 @@ let server: FakeApiServer;
 let kube: Kube;
 let end: AbortController;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
-  for (const name of ['prod', 'evil'])
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
+  ({ server, kube, stop: end } = await apiServer({ namespaces: ['prod', 'evil'] }));
 });
 
 const pod = async (namespace: string, name: string, ip: string, more: object = {}): Promise<string> => {
@@ -78,7 +70,7 @@ const paths = () => server.requests.map(({ path }) => path);
 
 describe('A Service of its own namespace', () => {
   test.each(['web', 'web.prod', 'web.prod.svc', 'web.prod.svc.cluster.local'])(
-    'named %s leads to every pod behind it, each by its own address and port',
+    'a Service of its own namespace named %s leads to every pod behind it, each by its own address and port',
     async (host) => {
       const uids = [await pod('prod', 'a', '10.1.0.1'), await pod('prod', 'b', '10.1.0.2')];
       await pod('evil', 'c', '10.1.0.3');
@@ -98,13 +90,13 @@ describe('A Service of its own namespace', () => {
     },
   );
 
-  test('counts a pod that has no address yet, so that it is waited for', async () => {
+  test('a Service counts a pod that has no address yet, so that it is waited for', async () => {
     await service();
     const uid = await pod('prod', 'a', '');
     expect(await locate(probe('web:443'))).toEqual({ endpoints: [{ uid }] });
   });
 
-  test('passes over pods that have ended: their address may be another’s', async () => {
+  test('a Service passes over pods that have ended: their address may be another’s', async () => {
     await service();
     await pod('prod', 'a', '10.1.0.1');
     await pod('prod', 'b', '10.1.0.2');
@@ -118,7 +110,7 @@ describe('A Service of its own namespace', () => {
     });
   });
 
-  test('without a cluster IP is asked on the port that is named', async () => {
+  test('a Service without a cluster IP is asked on the port that is named', async () => {
     await service({ clusterIP: 'None' });
     await pod('prod', 'a', '10.1.0.1');
     expect(await locate(probe('web:7000'))).toMatchObject({
@@ -136,7 +128,7 @@ describe('A Service of its own namespace', () => {
       { ports: [{ port: 443, targetPort: 'x' }] },
       /"x", which pod a does not have/,
     ],
-  ])('%s is refused', async (_, spec, why) => {
+  ])('a Service %s is refused', async (_, spec, why) => {
     await service(spec);
     await pod('prod', 'a', '10.1.0.1');
     expect(await locate(probe('web:443'))).toEqual({ refused: expect.stringMatching(why) });
@@ -148,7 +140,7 @@ describe('A Service of its own namespace', () => {
     ['at a loopback address', '127.0.0.1', {}, /loopback/],
     ['at the API server’s address', '10.96.0.1', {}, /10\.96\.0\.1 is the API server's own address/],
     ['at a link-local address', '169.254.169.254', {}, /link-local/],
-  ])('with a pod %s is refused as a whole', async (_, ip, more, why) => {
+  ])('a Service with a pod %s is refused as a whole', async (_, ip, more, why) => {
     await service();
     await pod('prod', 'a', '10.1.0.1');
     await pod('prod', 'b', ip, more);
@@ -173,7 +165,7 @@ describe('Refused, with a reason', () => {
     ['a pod of another namespace', probe('10.1.0.3:443'), /not a pod of namespace prod/],
     ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
     ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
-  ])('%s', async (_, consumer, why) => {
+  ])('%s is refused, with a reason', async (_, consumer, why) => {
     await service();
     await service({}, 'web', 'evil');
     await pod('prod', 'a', '10.1.0.1');
@@ -185,7 +177,7 @@ describe('Refused, with a reason', () => {
 
 describe('An address', () => {
   test.each(['10.1.0.1', 'fd12::1', 'FD12:0::1'])(
-    'of a pod of its own namespace is asked: %s',
+    'an address of a pod of its own namespace is asked: %s',
     async (ip) => {
       const uid = await pod('prod', 'a', '10.1.0.1');
       await kube.patch(
@@ -199,7 +191,7 @@ describe('An address', () => {
     },
   );
 
-  test('outside the cluster is asked where the operator’s own flag names its network', async () => {
+  test('an address outside the cluster is asked where the operator’s own flag names its network', async () => {
     const named = ['192.0.2.0/24', '127.0.0.0/8'];
     expect(await locate(probe('192.0.2.7:5432'), named)).toMatchObject({
       endpoints: [{ probe: { at: { ip: '192.0.2.7', port: 5432 } } }],

@@ -25,10 +25,11 @@ export class ListedWorkloads implements Workloads {
   #makers: ReadonlyMap<string, ControllerOwner> = new Map();
   #workloads: ReadonlyMap<string, Workload> = new Map();
   readonly ready = Promise.resolve();
-  readonly progress = new Progress(() => performance.now());
+  readonly progress: Progress;
 
   constructor(options: ListedOptions) {
     this.#options = options;
+    this.progress = new Progress(() => options.kube.clock.monotonic());
     this.#read = new Set(options.read.map((place) => `${place.plural} ${keyOf(place)}`));
   }
 

@@ -1,23 +1,19 @@
-import { connect, type Kube, pods } from '@handover/kube';
+import { type Kube, pods } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { apiServer, type TestClock } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { Nudges } from './nudge.ts';
 import { type Pod, podOf } from './pods.ts';
 import type { Workloads } from './workload-cache.ts';
 
-let server: FakeApiServer;
 let end: AbortController;
+let clock: TestClock;
 let kube: Kube;
 let seen: Pod[];
-/** A busy machine is no reason to fail. */
-const PATIENT = { timeout: 20_000 };
 const place = { plural: 'secrets', namespace: 'default', name: 'web', part: '' } as const;
 
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal });
+  ({ kube, clock, stop: end } = await apiServer());
   seen = [];
   for (const name of ['one', 'two']) {
     const spec = {
@@ -32,10 +28,6 @@ beforeEach(async () => {
     const pod = podOf(made);
     if (pod !== undefined) seen.push({ ...pod, running: true });
   }
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
 });
 
 const nudged = async (): Promise<number> =>
@@ -56,11 +48,15 @@ test('without the lease no pod is nudged, no failure is reported, and nothing is
   const residents = { pods: () => seen } as unknown as Workloads;
   const nudges = new Nudges(kube.fenced(fence), residents, end.signal, (error) => errors.push(error));
   nudges.written(place, 'a');
-  await vi.waitFor(() => expect(asked).toBe(1), PATIENT);
+  await clock.advance(25);
+  expect(asked).toBe(1);
   term = 1;
   seen = seen.slice(0, 1);
   nudges.written(place, 'b');
-  await vi.waitFor(async () => expect(await nudged()).toBe(1), PATIENT);
+  await clock.advance(25);
+  expect(await nudged()).toBe(1);
+  await clock.advance(60_000);
+  expect(await nudged()).toBe(1);
   expect(errors).toEqual([]);
 });
 
@@ -74,6 +70,7 @@ test('pods that refuse the annotation hold up those of their own namespace only'
   }));
   const asked: string[] = [];
   const refusing = {
+    clock,
     patch: async (_kind: unknown, { namespace }: { readonly namespace: string }) => {
       asked.push(namespace);
       if (namespace === 'evil') throw new HandoverError('KUBE_UNAVAILABLE', 'not now');
@@ -83,6 +80,6 @@ test('pods that refuse the annotation hold up those of their own namespace only'
   const nudges = new Nudges(refusing as never, residents as never, end.signal, () => {});
   nudges.written({ ...place, namespace: 'evil' }, 'a');
   nudges.written(place, 'b');
-  await vi.waitFor(() => expect(asked).toContain('default'), PATIENT);
+  await clock.until(() => asked.includes('default'), 900);
   expect(asked.filter((namespace) => namespace === 'evil')).toHaveLength(1);
 });

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { NUDGE } from '@handover/core';
 import { type Kube, type KubeErrorCode, pods as podKind } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { pause } from '@handover/runtime/pause';
 import type { Place } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Pod } from './pods.ts';
@@ -73,14 +72,14 @@ export class Nudges {
   #plan(wait: number): void {
     if (this.#planned || this.#due.size === 0 || this.#signal.aborted) return;
     this.#planned = true;
-    void pause(wait, this.#signal).then(() => {
+    void this.#kube.clock.sleep(wait, this.#signal).then(() => {
       this.#planned = false;
       return this.#next();
     });
   }
 
   async #next(): Promise<void> {
-    const now = performance.now();
+    const now = this.#kube.clock.monotonic();
     const until = ({ namespace }: Pod): number => this.#paused.get(namespace)?.until ?? 0;
     const next = [...this.#due].find(([, { pod }]) => until(pod) <= now);
     if (this.#signal.aborted) return;
@@ -115,7 +114,7 @@ export class Nudges {
       this.#onError(error);
       if (code === HOPELESS) return;
       const failures = this.#paused.get(pod.namespace)?.failures ?? 0;
-      const until = performance.now() + (PAUSES_MS[failures] ?? LONGEST_MS);
+      const until = this.#kube.clock.monotonic() + (PAUSES_MS[failures] ?? LONGEST_MS);
       this.#paused.set(pod.namespace, { failures: failures + 1, until });
       if (tries + 1 < MOST_TRIES && !this.#due.has(uid)) this.#due.set(uid, { pod, hash, tries: tries + 1 });
     }

@@ -8,6 +8,7 @@ import {
   type ProcessShown,
   silent,
   type Turns,
+  within,
 } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
 import type { Addresses } from './addresses.ts';
@@ -103,7 +104,12 @@ export class PodEvidence {
       if (now < after(current.at, wait)) return current.shown;
     }
     const answer = this.#asking.get(key) ?? this.#begin(key, declared, asking);
-    return within(patience, answer, current?.shown ?? silent('it has not answered yet'));
+    return within(
+      this.#tools.clock,
+      patience,
+      answer,
+      () => current?.shown ?? silent('it has not answered yet'),
+    );
   }
 
   #refusal({ pod, ip, unreadable }: Declared): string | undefined {
@@ -141,18 +147,6 @@ export class PodEvidence {
     return askProcess(endpoint, asking, this.#tools, true);
   }
 }
-
-const within = async <T>(ms: number, answer: Promise<T>, otherwise: T): Promise<T> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<T>((resolve) => {
-    timer = setTimeout(() => resolve(otherwise), ms);
-  });
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-};
 
 /** `8443`, `8443/mtls`, `5432/postgres` or `5432/postgres/mtls`. */
 const probeIn = (text: string | undefined): Probed | undefined => {

@@ -1,13 +1,13 @@
-import { connect, deployments } from '@handover/kube';
+import { deployments, type Kube } from '@handover/kube';
 import { instant } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { apiServer, type FakeApiServer } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { KubeRollouts } from './rollouts.ts';
 import { workloadOf } from './workload.ts';
 import type { WorkloadCache } from './workload-cache.ts';
 
 let server: FakeApiServer;
-let end: AbortController;
+let kube: Kube;
 let rollouts: KubeRollouts;
 let version = '';
 const place = { namespace: 'default', name: 'web' };
@@ -15,9 +15,8 @@ const CONSUMER = 'Deployment default/web';
 const stamp = { trust: 2, distrusts: 0 };
 
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  const kube = connect(server.config, { signal: end.signal });
+  const cluster = await apiServer();
+  ({ server, kube } = cluster);
   const metadata = { ...place };
   const template = { metadata: { annotations: { 'example.com/keep': 'me' } } };
   const made = await kube.create(deployments, { metadata, spec: { template } }, { namespace: 'default' });
@@ -25,15 +24,11 @@ beforeEach(async () => {
   // What a watch that is behind still shows.
   const behind = workloadOf('Deployment', made);
   const workloadCache = { workload: () => behind } as unknown as WorkloadCache;
-  rollouts = new KubeRollouts(kube, workloadCache, () => instant(Date.UTC(2030, 0, 1)), end.signal);
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
+  rollouts = new KubeRollouts(kube, workloadCache, () => cluster.clock.now(), cluster.stop.signal);
 });
 
 const annotations = async (): Promise<unknown> => {
-  const found = await connect(server.config, { signal: end.signal }).get(deployments, place);
+  const found = await kube.get(deployments, place);
   const spec = found?.spec as { template: { metadata: { annotations: unknown } } } | undefined;
   return spec?.template.metadata.annotations;
 };

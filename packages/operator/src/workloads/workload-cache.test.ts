@@ -1,24 +1,16 @@
-import { connect, deployments, type Kube, namespaces } from '@handover/kube';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { deployments, type Kube } from '@handover/kube';
+import { apiServer, type TestClock } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
 import { WorkloadCache } from './workload-cache.ts';
 
-let server: FakeApiServer;
+let clock: TestClock;
 let kube: Kube;
 let end: AbortController;
 beforeEach(async () => {
-  server = await FakeApiServer.start();
-  end = new AbortController();
-  kube = connect(server.config, { signal: end.signal, rate: false });
-});
-afterEach(async () => {
-  end.abort();
-  await server.stop();
+  ({ kube, clock, stop: end } = await apiServer({ namespaces: ['evil', 'handover-system'] }));
 });
 
 const deploy = async (namespace: string, name: string, image: string, readyReplicas: number) => {
-  if ((await kube.get(namespaces, { name: namespace })) === undefined)
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   await kube.create(
     deployments,
     {
@@ -48,8 +40,6 @@ test('Stakater’s Reloader counts in the namespaces that are asked for, and in 
   expect(cache.reloader([])).toBeUndefined();
   expect(cache.reloader(['shop', 'evil'])).toBe('evil/reloader');
   await deploy('handover-system', 'reloader', RELOADER, 1);
-  await vi.waitFor(
-    () => expect(cache.reloader(['handover-system', 'shop'])).toBe('handover-system/reloader'),
-    30_000,
-  );
+  await clock.advance(0);
+  expect(cache.reloader(['handover-system', 'shop'])).toBe('handover-system/reloader');
 });

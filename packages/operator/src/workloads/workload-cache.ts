@@ -56,11 +56,12 @@ export class WorkloadCache {
   readonly #pods: readonly Informer<KubeObject, Pod>[];
   readonly #workloads: ReadonlyMap<Rollable, readonly Informer<KubeObject, Workload>[]>;
   readonly #replicaSets: readonly Informer<KubeObject, ControllerOwner>[];
-  readonly progress = new Progress(() => performance.now());
+  readonly progress: Progress;
   #signal: AbortSignal | undefined;
 
   constructor(options: WorkloadCacheOptions) {
     this.#options = options;
+    this.progress = new Progress(() => options.kube.clock.monotonic());
     const { onPod, onWorkload } = options;
     this.#pods = this.#watch(
       podKind,

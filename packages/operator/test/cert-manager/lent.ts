@@ -133,6 +133,7 @@ type Looks = (view: View, state?: AuthorityRecord, now?: Instant) => Promise<rea
 export const lentIn = (
   cached: () => CertManagerView | undefined,
   read: (id: string) => unknown = () => {},
+  kube: Partial<Kube> = {},
 ): LentCertificates => {
   const cluster = {
     cached,
@@ -142,7 +143,7 @@ export const lentIn = (
     },
   };
   return new LentCertificates({
-    kube: {} as Kube,
+    kube: kube as Kube,
     cluster: cluster as unknown as CertManagerCluster,
     signal: new AbortController().signal,
     now: () => NOW,

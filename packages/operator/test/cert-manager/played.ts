@@ -1,6 +1,5 @@
 import { CERT_MANAGER } from '@handover/core';
 import { customResourceDefinitions, type Kube, type KubeObject, type Secret, secrets } from '@handover/kube';
-import { pause } from '@handover/runtime/pause';
 import {
   type CertCondition,
   type CertificateRequest,
@@ -44,8 +43,6 @@ export const installCertManagerCrds = async (kube: Kube): Promise<void> => {
   for (const crd of certManagerCrds()) await kube.create(customResourceDefinitions, crd);
 };
 
-const now = (): string => `${new Date().toISOString().slice(0, 19)}Z`;
-
 /** As much of cert-manager as an issuer sees: it asks, approves, and writes Secrets. */
 export class PlayedCertManager {
   readonly #kube: Kube;
@@ -64,8 +61,12 @@ export class PlayedCertManager {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (!this.away) await this.#step().catch(() => {}); // lost races are tried again
-      await pause(30, signal);
+      await this.#kube.clock.sleep(200, signal);
     }
+  }
+
+  #now(): string {
+    return `${new Date(this.#kube.clock.now()).toISOString().slice(0, 19)}Z`;
   }
 
   async #step(): Promise<void> {
@@ -90,7 +91,7 @@ export class PlayedCertManager {
   ): Promise<void> {
     const conditions = withCondition(object.status?.conditions ?? [], {
       ...condition,
-      lastTransitionTime: now(),
+      lastTransitionTime: this.#now(),
     });
     const { namespace, name = '', resourceVersion } = object.metadata;
     await this.#kube.patch(
@@ -139,7 +140,10 @@ export class PlayedCertManager {
     const ready = conditionIn(request, 'Ready');
     if (ready?.reason === 'Failed' || ready?.reason === 'Denied') {
       const failed = { type: 'Issuing', status: 'False', reason: 'Failed', message: ready.message ?? '' };
-      await this.#say(certificates, certificate, failed, { lastFailureTime: now(), revision: revision + 1 });
+      await this.#say(certificates, certificate, failed, {
+        lastFailureTime: this.#now(),
+        revision: revision + 1,
+      });
       return;
     }
     if (ready?.status !== 'True') return;

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configMaps, secrets } from '@handover/kube';
+import { systemClock } from '@handover/runtime/clock';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CASES } from '../trust-manager/cases.ts';
 import { BUNDLE_CRD } from '../trust-manager/crd.ts';
@@ -22,7 +23,7 @@ beforeAll(async () => {
   await stage.cluster.apply(BUNDLE_CRD);
   await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
   for (const name of ['cert-manager', 'shop']) await stage.cluster.kubectl('create', 'namespace', name);
-  const cas = await newCas();
+  const cas = await newCas(systemClock.now());
   const defaultCas = join(stage.cluster.directory, 'default-cas.pem');
   writeFileSync(defaultCas, cas[4]);
   stage.start('one', {

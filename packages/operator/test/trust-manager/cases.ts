@@ -1,7 +1,7 @@
 import { configMaps, namespaces } from '@handover/kube';
 import { expect } from 'vitest';
 import { checkStore } from './stores.ts';
-import { type BundleWorld, freshName, joined, type Scene, TARGET_KEY, until } from './world.ts';
+import { type BundleWorld, freshName, joined, type Scene, TARGET_KEY } from './world.ts';
 
 /** What trust-manager's own integration tests say of a Bundle, each in a world where some program keeps Bundles. */
 export interface Case {
@@ -185,7 +185,7 @@ export const CASES: readonly Case[] = [
       await scene.change(({ target }) => {
         target.additionalFormats = { pkcs12: { ...pkcs12, profile: 'Modern2023' } };
       });
-      await until('another file', async () => !(await bytesIn(scene, key)).equals(first));
+      await scene.until('another file', async () => !(await bytesIn(scene, key)).equals(first));
       checkStore('pkcs12', await bytesIn(scene, key), 'pkcs12-password', 3);
     },
   },
@@ -205,7 +205,7 @@ export const CASES: readonly Case[] = [
         controller: true,
         blockOwnerDeletion: true,
       };
-      await until(
+      await scene.until(
         'the owner',
         async () => ((await scene.target())?.metadata.ownerReferences ?? []).length === 1,
       );
@@ -220,7 +220,10 @@ export const CASES: readonly Case[] = [
         await scene.edit('kube-system', (target) => {
           target.data = data;
         });
-        await until('the data', async () => (await scene.target())?.data?.[TARGET_KEY] === right[TARGET_KEY]);
+        await scene.until(
+          'the data',
+          async () => (await scene.target())?.data?.[TARGET_KEY] === right[TARGET_KEY],
+        );
         expect((await scene.target())?.data).toEqual(right);
       }
     },
@@ -234,9 +237,9 @@ export const CASES: readonly Case[] = [
       await scene.change(({ target }) => {
         target.namespaceSelector = { matchLabels: { foo: scene.name } };
       });
-      await until('the target goes', async () => (await scene.target(name)) === undefined);
+      await scene.until('the target goes', async () => (await scene.target(name)) === undefined);
       await kube.patch(namespaces, { name }, { merge: { metadata: { labels: { foo: scene.name } } } });
-      await until(
+      await scene.until(
         'the target is back',
         async () => (await scene.target(name))?.data?.[TARGET_KEY] !== undefined,
       );

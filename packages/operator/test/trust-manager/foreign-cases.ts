@@ -2,7 +2,7 @@ import { ADOPT, MANAGED_LABEL, TRUST_MANAGER } from '@handover/core';
 import { configMaps, namespaces } from '@handover/kube';
 import { expect } from 'vitest';
 import { failsWith, type OwnCase, type OwnWorld, put } from './own-world.ts';
-import { freshName, joined, Scene, TARGET_KEY, until } from './world.ts';
+import { freshName, joined, Scene, TARGET_KEY } from './world.ts';
 
 const ONE_TARGET = { configMap: { key: TARGET_KEY } };
 
@@ -47,12 +47,15 @@ export const FOREIGN_CASES: readonly OwnCase[] = [
         { namespace: name, name },
         { merge: given, fieldManager: 'a-person' },
       );
-      await until('the CA', async () => (await more.target(name))?.data?.['ca.crt'] === joined(world.cas[0]));
+      await more.until(
+        'the CA',
+        async () => (await more.target(name))?.data?.['ca.crt'] === joined(world.cas[0]),
+      );
       expect((await more.target(name))?.data?.mine).toBe('stays');
       await more.change(({ target }) => {
         target.namespaceSelector = { matchLabels: { none: 'of them' } };
       });
-      await until('the CA goes', async () => (await more.target(name))?.data?.['ca.crt'] === undefined);
+      await more.until('the CA goes', async () => (await more.target(name))?.data?.['ca.crt'] === undefined);
       expect((await more.target(name))?.data).toEqual({ mine: 'stays' });
       await more.end();
     },
@@ -176,7 +179,7 @@ export const FOREIGN_CASES: readonly OwnCase[] = [
       expect(await owners()).toEqual([]);
       await label('true');
       await more.end();
-      await until(
+      await more.until(
         'its keys leave',
         async () => (await more.target('shop'))?.data?.[TARGET_KEY] === undefined,
       );

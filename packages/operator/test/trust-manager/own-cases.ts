@@ -2,7 +2,7 @@ import { configMaps, deployments, secrets } from '@handover/kube';
 import { expect } from 'vitest';
 import { FOREIGN_CASES } from './foreign-cases.ts';
 import { failsWith, type OwnCase, put } from './own-world.ts';
-import { freshName, joined, TARGET_KEY, until } from './world.ts';
+import { freshName, joined, TARGET_KEY } from './world.ts';
 
 export const OWN_CASES: readonly OwnCase[] = [
   ...FOREIGN_CASES,
@@ -96,13 +96,16 @@ export const OWN_CASES: readonly OwnCase[] = [
         target.secret = { key: 'ca.crt' };
         target.additionalFormats = { pkcs12: { key: 'ca.p12' } };
       });
-      await until('the Secret', async () => (await scene.secretTarget())?.data?.['ca.p12'] !== undefined);
+      await scene.until(
+        'the Secret',
+        async () => (await scene.secretTarget())?.data?.['ca.p12'] !== undefined,
+      );
       const { data = {} } = (await scene.secretTarget()) ?? {};
       expect(Buffer.from(data['ca.crt'] ?? '', 'base64').toString()).toBe(joined(...scene.base));
       await scene.change(({ target }) => {
         delete target.secret;
       });
-      await until('the Secret goes', async () => (await scene.secretTarget()) === undefined);
+      await scene.until('the Secret goes', async () => (await scene.secretTarget()) === undefined);
       expect((await scene.target())?.data?.[TARGET_KEY]).toBe(joined(...scene.base));
     },
   },
@@ -112,7 +115,7 @@ export const OWN_CASES: readonly OwnCase[] = [
       const labels = { 'trust.cert-manager.io/bundle': null };
       const target = { namespace: 'kube-system', name: scene.name };
       await kube.patch(configMaps, target, { merge: { metadata: { labels } }, fieldManager: 'a-person' });
-      await until('the label', async () => {
+      await scene.until('the label', async () => {
         const found = await scene.target();
         return found?.metadata.labels?.['trust.cert-manager.io/bundle'] === scene.name;
       });
@@ -128,7 +131,10 @@ export const OWN_CASES: readonly OwnCase[] = [
       await scene.edit('kube-system', (target) => {
         target.metadata = { ...target.metadata, labels: { ...target.metadata.labels, team: 'b' } };
       });
-      await until('the label is back', async () => (await scene.target())?.metadata.labels?.team === 'a');
+      await scene.until(
+        'the label is back',
+        async () => (await scene.target())?.metadata.labels?.team === 'a',
+      );
     },
   },
   {
@@ -142,7 +148,7 @@ export const OWN_CASES: readonly OwnCase[] = [
         await scene.edit('kube-system', (target) => {
           target.data = { [TARGET_KEY]: `edit ${edits}` };
         });
-        await until('restored, or named', async () => (await restored()) || (await isNamed()));
+        await scene.until('restored, or named', async () => (await restored()) || (await isNamed()));
       }
       await failsWith(scene, 'SyncConfigMapTargetFailed', `kube-system/${scene.name}`, 'again and again');
     },
@@ -183,7 +189,7 @@ export const OWN_CASES: readonly OwnCase[] = [
           (event) =>
             event.kind === 'failed' && (event.error as Error).message.includes(`${trustNamespace}/${name}`),
         );
-      await until('it is said', async () => said());
+      await scene.until('it is said', async () => said());
       await scene.addSource({ inLine: cas[3] });
       expect((await scene.target())?.data?.[TARGET_KEY]).toBe(joined(...scene.base));
       await kube.delete(deployments, { namespace: trustNamespace, name });

@@ -1,7 +1,7 @@
 import type { ControllerEvent } from '@handover/engine';
 import { configMaps } from '@handover/kube';
 import { expect } from 'vitest';
-import { type BundleWorld, type Scene, until } from './world.ts';
+import type { BundleWorld, Scene } from './world.ts';
 
 /** A world in which Handover keeps Bundles, with Secrets allowed as targets. */
 export interface OwnWorld extends BundleWorld {
@@ -16,7 +16,7 @@ export interface OwnCase {
 }
 
 export const failsWith = async (scene: Scene, reason: string, ...words: readonly string[]): Promise<void> => {
-  const condition = await until(`Synced=False, ${reason}`, async () => {
+  const condition = await scene.until(`Synced=False, ${reason}`, async () => {
     const found = await scene.condition();
     return found?.status === 'False' && found.reason === reason && found;
   });

@@ -10,7 +10,8 @@ import {
   type Secret,
   secrets,
 } from '@handover/kube';
-import { hour, instant, parseCertificate } from '@handover/material';
+import { hour, type Instant, instant, parseCertificate } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 
 /** A cluster in which some program keeps Bundles: Handover, or trust-manager itself. */
 export interface BundleWorld {
@@ -23,24 +24,24 @@ export interface BundleWorld {
 
 export const bundleKind = kindOf(`${TRUST_MANAGER.group}/v1alpha1`, 'bundles', 'Bundle', false);
 
-const newCa = async (name: string): Promise<string> => {
+const newCa = async (name: string, now: Instant): Promise<string> => {
   const certificate = await issueCa({
     name,
     generation: 1,
     signer: localSigner(generateKey('ECDSA-P256').privateKey),
     serial: randomBytes(16),
-    notBefore: instant(Date.now() - hour),
-    notAfter: instant(Date.now() + 24 * hour),
+    notBefore: instant(now - hour),
+    notAfter: instant(now + 24 * hour),
   });
   return parseCertificate(certificate).pem;
 };
 
-export const newCas = async (): Promise<BundleWorld['cas']> => [
-  await newCa('one'),
-  await newCa('two'),
-  await newCa('three'),
-  await newCa('four'),
-  await newCa('five'),
+export const newCas = async (now: Instant): Promise<BundleWorld['cas']> => [
+  await newCa('one', now),
+  await newCa('two', now),
+  await newCa('three', now),
+  await newCa('four', now),
+  await newCa('five', now),
 ];
 
 /** What a target holds of these: trust-manager's order is that of the SHA-256 of each certificate. */
@@ -105,6 +106,17 @@ export class Scene {
     this.name = name;
   }
 
+  /** Waits until the look gives something: by the clock of a test, or by that of this machine. */
+  async until<T>(what: string, look: () => Promise<T | undefined | false>): Promise<T> {
+    const { clock } = this.world.kube;
+    if (!(clock instanceof TestClock)) return until(what, look);
+    try {
+      return (await clock.until(look, 60_000)) as T;
+    } catch (error) {
+      throw new Error(`waited in vain for: ${what}`, { cause: error });
+    }
+  }
+
   get base(): readonly [string, string, string] {
     const [one, two, three] = this.world.cas;
     return [one, two, three];
@@ -147,7 +159,7 @@ export class Scene {
 
   /** Changes the spec, again if the status was written meanwhile. */
   async change(edit: (spec: Bundle['spec']) => void): Promise<void> {
-    await until('the Bundle is changed', async () => {
+    await this.until('the Bundle is changed', async () => {
       const bundle = structuredClone(await this.bundle());
       edit(bundle.spec);
       await this.world.kube.update(bundleKind, bundle);
@@ -211,7 +223,7 @@ export class Scene {
 
   /** Waits until every namespace has just this, and the status says so. */
   async synced(text: string, key = TARGET_KEY): Promise<void> {
-    await until('every namespace has the bundle', async () => {
+    await this.until('every namespace has the bundle', async () => {
       const targets = await Promise.all((await this.namespaces()).map((namespace) => this.target(namespace)));
       return targets.every((target) => target?.data?.[key] === text) && (await this.isSynced());
     });
@@ -219,7 +231,7 @@ export class Scene {
 
   /** Waits for what every target is to be like. */
   async everywhere(what: string, holds: (target: ConfigMap) => boolean): Promise<void> {
-    await until(what, async () => {
+    await this.until(what, async () => {
       const targets = await Promise.all((await this.namespaces()).map((namespace) => this.target(namespace)));
       return targets.every((target) => target !== undefined && holds(target)) && (await this.isSynced());
     });
@@ -230,7 +242,7 @@ export class Scene {
     namespace: string,
     edit: (target: { -readonly [Key in keyof ConfigMap]: ConfigMap[Key] }) => void,
   ): Promise<void> {
-    await until('the target is edited', async () => {
+    await this.until('the target is edited', async () => {
       const target = structuredClone(await this.target(namespace));
       if (target === undefined) return false;
       edit(target);
@@ -245,7 +257,7 @@ export class Scene {
     await this.edit('default', (target) => {
       target.data = { [TARGET_KEY]: 'damaged' };
     });
-    await until('the damaged target is right', async () => {
+    await this.until('the damaged target is right', async () => {
       const now = (await this.target('default'))?.data;
       return now?.[TARGET_KEY] === before?.[TARGET_KEY];
     });

@@ -1,4 +1,5 @@
 import { isMainThread } from 'node:worker_threads';
+import { systemClock } from '../clock.ts';
 import { openIdentity } from '../identity.ts';
 import { refuseOn } from '../only-node.ts';
 import { shownOf } from '../status.ts';
@@ -17,14 +18,14 @@ export async function register(env: Readonly<Record<string, string | undefined>>
   refuseOn(['bun', 'deno'], 'register', 'use openTrust and openIdentity'); // their servers keep their first certificate
   const { ca, caOnly, status } = settings;
   const shows = isMainThread && status !== undefined;
-  const threads = shows ? new Threads() : undefined; // before the program starts any
-  const show = shows ? await joinProgram(status) : undefined;
+  const threads = shows ? new Threads(systemClock) : undefined; // before the program starts any
+  const show = shows ? await joinProgram(status, systemClock) : undefined;
   const trust = ca === undefined ? undefined : await openTrust(ca);
   const identity = settings.identity === undefined ? undefined : await openIdentity(settings.identity);
   const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
   patchTls(new FollowedMaterial({ trust, identity, profile, caOnly }));
   const shown = shownOf([trust, identity, profile].filter((source) => source !== undefined));
-  if (!isMainThread) reportThread(shown);
+  if (!isMainThread) reportThread(shown, systemClock);
   // A program that cannot say what it has loaded must not run on beside a status that seems to speak for it.
   if (threads !== undefined) await show?.(threads.beside(shown));
 }

@@ -1,8 +1,7 @@
 import { BroadcastChannel, threadId, type Worker } from 'node:worker_threads';
-import { instant } from '@handover/material';
+import { type Clock, instant } from '@handover/material';
 import { ageOf, type Shown, type SourceStatus } from '../status.ts';
 import { distinct } from '../status-document.ts';
-import { setInterval, setTimeout } from '../timers.ts';
 import { warn } from '../warn.ts';
 
 /** Reaches every thread of this process, and no other process. */
@@ -35,7 +34,7 @@ function startedHere(changed: (thread: number) => void): () => readonly number[]
 }
 
 /** In a worker thread: tells the main thread what this one has loaded, now and at each change. */
-export function reportThread(shown: Shown): void {
+export function reportThread(shown: Shown, clock: Clock): void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.unref();
   let last = '';
@@ -48,7 +47,7 @@ export function reportThread(shown: Shown): void {
   };
   const started = startedHere(report);
   shown.onChange(report);
-  setInterval(report, LOOK_MS).unref(); // no event tells that a failure has cleared
+  clock.every(LOOK_MS, report).unref(); // no event tells that a failure has cleared
   report();
 }
 
@@ -57,9 +56,11 @@ export class Threads {
   readonly #started = startedHere((thread) => this.#seen(thread));
   readonly #heard = new Map<number, ThreadReport>();
   readonly #known = new Set<number>();
+  readonly #clock: Clock;
   #changed: () => void = () => undefined;
 
-  constructor() {
+  constructor(clock: Clock) {
+    this.#clock = clock;
     const channel = new BroadcastChannel(CHANNEL);
     channel.onmessage = (message: unknown) => {
       const report = (message as { readonly data: ThreadReport }).data;
@@ -77,10 +78,11 @@ export class Threads {
         const { reports, silent } = this.#running();
         const own = main.statuses();
         if (own === undefined || silent.length > 0) return undefined;
+        const now = this.#clock.now();
         const others = reports.flatMap(({ sources }) => sources);
         return distinct([
           ...own,
-          ...others.map((source) => ({ ...source, age: ageOf(instant(Date.parse(source.loadedAt))) })),
+          ...others.map((source) => ({ ...source, age: ageOf(instant(Date.parse(source.loadedAt)), now) })),
         ]);
       },
       onChange: (listener) => {
@@ -117,6 +119,6 @@ export class Threads {
         `worker thread ${thread} of process ${process.pid} runs without @handover/runtime/register, and rotations wait for this process; start it without execArgv and env of its own, or with process.execArgv and process.env in them`,
       );
     };
-    setTimeout(check, WARN_MS).unref();
+    this.#clock.after(WARN_MS, check).unref();
   }
 }

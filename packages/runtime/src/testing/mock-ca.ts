@@ -1,5 +1,6 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { encodePem } from '@handover/material';
+import { systemClock } from '../clock.ts';
 
 const DAY = 86_400_000;
 const HOST = 'localhost';
@@ -91,7 +92,7 @@ export class MockCa {
   }
 
   #sign(subject: Buffer, key: KeyObject, ca: boolean, spec: LeafSpec): Buffer {
-    const now = Date.now();
+    const now = systemClock.now();
     const sans = seq(tlv(0x82, Buffer.from(HOST)), tlv(0x87, Buffer.from([127, 0, 0, 1])));
     const extensions = seq(
       extension('551d13', ca ? seq(TRUE) : seq(), true),

@@ -1,4 +1,4 @@
-import type { HandoverError } from '@handover/material';
+import type { Clock, HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { askSocket } from '../../evidence/fetch-text.ts';
 import { diskFiles } from './files.ts';
@@ -32,8 +32,8 @@ export const unread = (path: string, why: keyof typeof WHY_UNREAD): HandoverErro
   new EngineError('FILE_NO_ANSWER', `${path} ${WHY_UNREAD[why]}`, { path, retry: 'later' });
 
 /** In this process, which a file system that does not answer would block: for tests, which run from source. */
-export const nearFiles = (files: PathReader = diskFiles): FarFiles => ({
+export const nearFiles = (clock: Clock, files: PathReader = diskFiles): FarFiles => ({
   look: async (ask) => lookAt(files, ask),
-  document: (socket) => askSocket(socket),
+  document: (socket) => askSocket(socket, clock),
   stop: () => {},
 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { HandoverError } from '@handover/material';
+import type { Clock, HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { isTimeout } from '../../evidence/fetch-text.ts';
 import { Turns } from '../../scheduling/turns.ts';
@@ -199,5 +199,5 @@ export class FarReaders implements FarFiles {
 }
 
 /** Tests run from source, which a plain process cannot load. */
-export const farFiles = (files: PathReader): FarFiles =>
-  import.meta.url.endsWith('.ts') ? nearFiles(files) : new FarReaders();
+export const farFiles = (files: PathReader, clock: Clock): FarFiles =>
+  import.meta.url.endsWith('.ts') ? nearFiles(clock, files) : new FarReaders();

@@ -1,4 +1,5 @@
 // A process that reads files which may block it. It is started by far-readers.ts, and ended when one does.
+import { systemClock } from '@handover/runtime/clock';
 import { askSocket } from '../../evidence/fetch-text.ts';
 import { diskFiles } from './files.ts';
 import { type Answer, type Asked, inParts } from './reader-messages.ts';
@@ -10,7 +11,7 @@ const answerTo = async ({ look, document }: Asked): Promise<Answer> => {
       const { trouble, ...seen } = lookAt(diskFiles, look);
       return { seen, ...(trouble === undefined ? {} : { trouble: inParts(trouble) }) };
     }
-    return { document: await askSocket(document) };
+    return { document: await askSocket(document, systemClock) };
   } catch (error) {
     return { failed: inParts(error) };
   }

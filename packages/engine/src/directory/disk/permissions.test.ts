@@ -5,26 +5,23 @@ import {
   lchownSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { TestClock, temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, test } from 'vitest';
 import { copyTree } from '../../../test/copy-tree.ts';
 import { MESH } from '../../../test/world.ts';
 import { DirectoryHome } from '../../index.ts';
 
 const isRoot = process.getuid?.() === 0;
 const OTHER = 65_534;
-const scratch = mkdtempSync(join(tmpdir(), 'handover-modes-'));
+const scratch = temporaryFolder();
 chmodSync(scratch, 0o755);
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const chownTree = (path: string, uid: number): void => {
   lchownSync(path, uid, uid);
@@ -34,7 +31,7 @@ const chownTree = (path: string, uid: number): void => {
 
 /** A home as `uid` would have made it, below folders of root. */
 const world = (uid: number) => {
-  const root = mkdtempSync(join(scratch, 'w-'));
+  const root = temporaryFolder();
   chmodSync(root, 0o755);
   const home = join(root, 'parent/home');
   for (const made of ['', 'out', 'out/default', 'out/default/secrets', 'out/default/secrets/a'])
@@ -73,7 +70,7 @@ const behindLink = (place: Place, otherwise: string): string => {
 const moveBehindLink =
   (owner: number | undefined) =>
   (path: string, uid: number): void => {
-    const elsewhere = mkdtempSync(join(scratch, 'else-'));
+    const elsewhere = temporaryFolder();
     chmodSync(elsewhere, 0o755);
     copyTree(path, join(elsewhere, 'it'));
     chownTree(join(elsewhere, 'it'), uid);
@@ -113,7 +110,7 @@ const SPOILS: Readonly<
 
 const refusal = (home: string, uid: number): HandoverError | undefined => {
   try {
-    new DirectoryHome(home, { uid }).check();
+    new DirectoryHome(home, { uid, timers: new TestClock() }).check();
     return undefined;
   } catch (error) {
     if (error instanceof HandoverError) return error;
@@ -123,7 +120,9 @@ const refusal = (home: string, uid: number): HandoverError | undefined => {
 
 /** Of the object in `out/default/secrets/a`. */
 const refusalOfOne = async (home: string, uid: number): Promise<string> => {
-  const found = await new DirectoryHome(home, { uid }).objects.read('default/secrets/a');
+  const found = await new DirectoryHome(home, { uid, timers: new TestClock() }).objects.read(
+    'default/secrets/a',
+  );
   return / is a link to /.test(found?.obstacle ?? '') ? 'HOME_MALFORMED of one object' : 'fine';
 };
 
@@ -156,7 +155,7 @@ describe.skipIf(!isRoot).each([0, 1234])(
 );
 
 test.skipIf(!isRoot)('A path whose name another user chose is quoted in the proposed command', () => {
-  const root = mkdtempSync(join(scratch, 'q-'));
+  const root = temporaryFolder();
   const home = join(root, "a b'; echo x");
   mkdirSync(home, { mode: 0o777 });
   chmodSync(home, 0o777);
@@ -165,7 +164,7 @@ test.skipIf(!isRoot)('A path whose name another user chose is quoted in the prop
 });
 
 test('Links that form a loop are refused', () => {
-  const root = mkdtempSync(join(scratch, 'c-'));
+  const root = temporaryFolder();
   const home = join(root, 'home');
   mkdirSync(home, { mode: 0o755 });
   symlinkSync('b.yaml', join(home, 'a.yaml'));

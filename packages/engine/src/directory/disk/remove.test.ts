@@ -8,12 +8,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Directories, visible } from '../../../test/directories.ts';
 import { type ControllerEvent, diskFiles, passOnce } from '../../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 const OTHER = 4242;
 
@@ -32,7 +31,7 @@ const pass = async (path: string): Promise<string> => {
 };
 
 describe.skipIf(process.getuid?.() !== 0)('A folder that another user planted (needs root)', () => {
-  test('stays, and the error names it and what to do; certificates are still issued, and our own leftovers are removed', async () => {
+  test('A folder that another user planted stays, and the error names it and what to do; certificates are still issued, and our own leftovers are removed', async () => {
     const path = directories.make();
     await pass(path);
     const folder = join(path, 'out/default/secrets/a');
@@ -53,7 +52,7 @@ describe.skipIf(process.getuid?.() !== 0)('A folder that another user planted (n
     expect(visible(path).chains.has('secrets/b')).toBe(true);
   });
 
-  test('inside a folder of ours stops the removal there, and so does a folder that other users can write', async () => {
+  test('A folder that another user planted inside a folder of ours stops the removal there, and so does a folder that other users can write', async () => {
     const path = directories.make();
     for (const [name, change] of [
       ['foreign', (inner: string) => chownSync(inner, OTHER, OTHER)],

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import { EngineError, isCode } from '../../error.ts';
 import type { FileData } from '../../look/home.ts';
 import type { Files, Ownership } from './files.ts';
@@ -93,6 +93,8 @@ export interface VolumeWrite {
   /** Every name that `content` may have. */
   readonly names: readonly string[];
   readonly content: () => NewContent;
+  /** Snapshots are named after the time. */
+  readonly now: () => Instant;
   /** Names of the snapshot before that stay as they are: bytes, owner and mode. */
   readonly keep: readonly string[];
   readonly ownershipOf: (name: string) => Ownership;
@@ -110,17 +112,17 @@ export async function writeVolume(
   folder: string,
   write: VolumeWrite,
 ): Promise<HandoverError | undefined> {
-  const { names, content, keep, ownershipOf, isStale, beforeShown } = write;
+  const { names, content, now, keep, ownershipOf, isStale, beforeShown } = write;
   await files.makeDirectory(folder, 0o755);
   await sweepVolume(files, folder); // what could not be removed when a write failed
-  await convert(files, folder, names, ownershipOf);
+  await convert(files, folder, names, now, ownershipOf);
   const before = currentIn(files, folder);
   const kept = before === undefined ? [] : keep.map((name) => [name, `${folder}/${before}/${name}`] as const);
   let snapshot: string;
   let made: NewContent;
   for (let attempt = 0; ; attempt++) {
     made = content();
-    snapshot = await writeSnapshot(files, folder, made, ownershipOf, kept);
+    snapshot = await writeSnapshot(files, folder, now(), made, ownershipOf, kept);
     const { data } = made;
     await orRemoved(files, `${folder}/${snapshot}`, async () => beforeShown?.(data));
     // A disk that stalled would make the times in the record older than the moment they speak of.
@@ -140,11 +142,12 @@ export async function writeVolume(
 const writeSnapshot = async (
   files: Files,
   folder: string,
+  at: Instant,
   content: NewContent,
   ownershipOf: (name: string) => Ownership,
   kept: readonly (readonly [name: string, from: string])[] = [],
 ): Promise<string> => {
-  const snapshot = `..${new Date().toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
+  const snapshot = `..${new Date(at).toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
   const path = `${folder}/${snapshot}`;
   await orRemoved(files, path, async () => {
     await files.makeDirectory(path, 0o755);
@@ -227,6 +230,7 @@ const convert = async (
   files: Files,
   folder: string,
   wanted: readonly string[],
+  now: () => Instant,
   ownershipOf: (name: string) => Ownership,
 ): Promise<void> => {
   const plain = namesIn(files, folder).beside.filter((name) => wanted.includes(name));
@@ -249,7 +253,7 @@ const convert = async (
     data[name] = bytes;
   }
   if (plain.length === 0) return;
-  const snapshot = await writeSnapshot(files, folder, { data, record: '' }, ownershipOf);
+  const snapshot = await writeSnapshot(files, folder, now(), { data, record: '' }, ownershipOf);
   await point(files, folder, snapshot);
   await linkNames(files, folder, plain);
 };

@@ -1,12 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { diskFiles } from '../disk/files.ts';
 import { hookProgram } from './hook-program.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-hook-program-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder();
 let count = 0;
 let dir: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { resolve } from 'node:path';
-import { HandoverError } from '@handover/material';
+import { type Clock, HandoverError } from '@handover/material';
 import { isCode } from '../../error.ts';
 import { type Hook, restarts } from '../../look/hooks.ts';
 import type { TellResult } from '../../look/meters.ts';
@@ -30,6 +30,8 @@ const MOST_REASON = 2_000;
 
 /** What hooks need of the machine. */
 export interface HookTools {
+  /** A request's deadline goes by it; that of a command is real time, as the command's own. */
+  readonly clock: Clock;
   readonly files: FileReader;
   readonly far: FarFiles;
   /** Working directory of commands; relative paths start here. */
@@ -130,9 +132,9 @@ const send = async (
   }
 };
 
-const post = (url: string, stop: AbortSignal): Promise<HookEnd> =>
+const post = (clock: Clock, url: string, stop: AbortSignal): Promise<HookEnd> =>
   new Promise((answer) => {
-    const signal = AbortSignal.any([AbortSignal.timeout(HTTP_MS), stop]);
+    const signal = AbortSignal.any([clock.timeout(HTTP_MS), stop]);
     const ask = (url.startsWith('https:') ? httpsRequest : httpRequest)(
       url,
       { method: 'POST', agent: false, signal },
@@ -173,7 +175,7 @@ export async function tellBy(
   const { command, signal, http, systemd, restart } = hook.reload;
   try {
     if (signal !== undefined) return await send(tools, signal.pidFile, signal.signal);
-    if (http !== undefined) return await post(http.url, stop);
+    if (http !== undefined) return await post(tools.clock, http.url, stop);
     const argv =
       systemd === undefined
         ? (command ?? restart?.command ?? [])

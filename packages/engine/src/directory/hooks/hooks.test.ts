@@ -1,66 +1,32 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { atRest } from '@handover/test-api-server';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loaded } from '../../../test/directories.ts';
-import {
-  directories,
-  homeOf,
-  hookOf,
-  later,
-  MESH,
-  pass,
-  phaseOf,
-  rotate,
-  said,
-  says,
-  sh,
-  yamlOf,
-} from '../../../test/hook-home.ts';
+import { HookHomes, hookOf, MESH, pass, phaseOf, said, says, sh, yamlOf } from '../../../test/hook-home.ts';
 import { converge } from '../../index.ts';
 
-afterAll(() => directories.end());
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'));
-  } catch {
-    return false;
-  }
-};
+const homes = new HookHomes();
 
 describe('a hook', () => {
-  test('that does not end is stopped with its children, and that is what its result says', async () => {
-    const leaf = sh('trap "" TERM; echo $$ > pids; sleep 300 & echo $! >> pids; echo warming up >&2; wait');
-    const home = homeOf({ leaf }, { hookTimes: { reloadMs: 1_000 } });
-    await pass(home);
-    expect(await hookOf(home)).toMatchObject({
-      state: 'failed',
-      exitCode: null,
-      message: 'sh did not end within 1 s; it and its children were stopped, stderr: "warming up"',
-    });
-    const pids = readFileSync(join(home.path, 'pids'), 'utf8').trim().split('\n').map(Number);
-    expect(pids).toHaveLength(2);
-    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
-  });
-
-  test('that did not end in time is tried again soon, then after twice as long each time, and not after more than 5 min', async () => {
-    const home = homeOf({ leaf: sh('sleep 300') }, { hookTimes: { reloadMs: 1_000 } });
+  test('a hook that did not end in time is tried again soon, then after twice as long each time, and not after more than 5 min', async () => {
+    const home = homes.with({ leaf: sh('sleep 300') }, { hookTimes: { reloadMs: 20 } });
     const waits: number[] = [];
     for (let attempt = 0; attempt < 8; attempt++) {
       await pass(home);
       const { at, nextTry, failures, message } = (await hookOf(home)) ?? {};
-      expect(message).toContain('did not end within 1 s');
+      expect(message).toContain('did not end within 0.02 s');
       expect(failures).toBe(attempt + 1);
       const wait = Date.parse(nextTry ?? '') - Date.parse(at ?? '');
       waits.push(wait / 1_000);
-      later(wait);
+      homes.later(wait);
     }
     expect(waits).toEqual([5, 10, 20, 40, 80, 160, 300, 300]);
   });
 
-  test('hears why, of what, and where the files are, and little else of our environment', async () => {
+  test('a hook hears why, of what, and where the files are, and little else of our environment', async () => {
     vi.stubEnv('SECRET_OF_THE_SERVICE', 'x');
-    const home = homeOf({ leaf: sh('env | sort > env') });
+    const home = homes.with({ leaf: sh('env | sort > env') });
     await pass(home);
     vi.unstubAllEnvs();
     const names = readFileSync(join(home.path, 'env'), 'utf8').trim().split('\n');
@@ -75,8 +41,8 @@ describe('a hook', () => {
     expect(names.some((line) => line.startsWith('SECRET_OF_THE_SERVICE='))).toBe(false);
   });
 
-  test('that two passes find due at the same moment runs once', async () => {
-    const home = homeOf({ leaf: sh('echo ran >> runs') });
+  test('a hook that two passes find due at the same moment runs once', async () => {
+    const home = homes.with({ leaf: sh('echo ran >> runs') });
     await converge(loaded(home), MESH);
     await home.hooks.idle();
     rmSync(join(home.path, 'runs'));
@@ -87,34 +53,34 @@ describe('a hook', () => {
     expect(readFileSync(join(home.path, 'runs'), 'utf8')).toBe('ran\n');
   });
 
-  test('runs for each change that it is declared for, and for no other', async () => {
+  test('a hook runs for each change that it is declared for, and for no other', async () => {
     const line = '$HANDOVER_REASON $HANDOVER_GENERATION';
     const reloads = {
-      both: homeOf({ leaf: says(line) }),
-      leaf: homeOf({ leaf: says(line).replace('}', ', on: [leaf]}') }),
-      trust: homeOf({ leaf: says(line).replace('}', ', on: [trust]}') }),
+      both: homes.with({ leaf: says(line) }),
+      leaf: homes.with({ leaf: says(line).replace('}', ', on: [leaf]}') }),
+      trust: homes.with({ leaf: says(line).replace('}', ', on: [trust]}') }),
     };
     for (const home of Object.values(reloads)) {
       await pass(home);
-      await rotate(home, 'r');
+      await homes.rotate(home, 'r');
     }
     expect(said(reloads.both)).toEqual(['leaf,trust 1', 'trust 1', 'leaf 2', 'trust 2']);
     expect(said(reloads.leaf)).toEqual(['leaf 1', 'leaf 2']);
     expect(said(reloads.trust)).toEqual(['trust 1', 'trust 1', 'trust 2']);
   });
 
-  test('that was edited runs anew; one that was not does not, in another process either', async () => {
-    const home = homeOf({ leaf: says('first') });
+  test('a hook that was edited runs anew; one that was not does not, in another process either', async () => {
+    const home = homes.with({ leaf: says('first') });
     await pass(home);
-    await pass(directories.home(home.path));
+    await pass(homes.home(home.path));
     expect(said(home)).toEqual(['first']);
     writeFileSync(join(home.path, 'mesh.yaml'), yamlOf({ leaf: says('second') }));
     await pass(home);
     expect(said(home)).toEqual(['first', 'second']);
   });
 
-  test('of a bundle runs when its folder was deleted and written again with the same content', async () => {
-    const home = homeOf({
+  test('a hook of a bundle runs when its folder was deleted and written again with the same content', async () => {
+    const home = homes.with({
       own: says('own'),
       bundle: says('shared $HANDOVER_BUNDLE'),
       static: says('static'),
@@ -125,7 +91,7 @@ describe('a hook', () => {
     expect([...said(home)].sort()).toEqual(['own', 'shared shared', 'static']);
     for (const name of ['mesh-trust', 'shared', 'again'])
       rmSync(join(home.path, 'out/default/configmaps', name), { recursive: true });
-    later(1_000);
+    homes.later(1_000);
     await expect(pass(home)).rejects.toThrow('does not exist');
     await pass(home);
     expect([...said(home)].sort()).toEqual([
@@ -138,22 +104,22 @@ describe('a hook', () => {
     ]);
   });
 
-  test('that fails is left alone for a while, and tried at once by another process', async () => {
-    const home = homeOf({ leaf: sh('echo x >> said; exit 7') });
+  test('a hook that fails is left alone for a while, and tried at once by another process', async () => {
+    const home = homes.with({ leaf: sh('echo x >> said; exit 7') });
     await pass(home);
     expect(await hookOf(home)).toMatchObject({ state: 'failed', exitCode: 7, failures: 1 });
     await pass(home);
     expect(said(home)).toHaveLength(1);
-    await pass(directories.home(home.path));
+    await pass(homes.home(home.path));
     expect(said(home)).toHaveLength(2);
-    later(300_000);
+    homes.later(300_000);
     await pass(home);
     expect(said(home)).toHaveLength(3);
     expect(await hookOf(home)).toMatchObject({ failures: 3 });
   });
 
-  test('shows one line of what its program wrote, without control characters and without keys', async () => {
-    const home = homeOf({
+  test('a hook shows one line of what its program wrote, without control characters and without keys', async () => {
+    const home = homes.with({
       leaf: sh(String.raw`printf 'a\nfailed \033[31mred %s\n' "$(head -c 60 tls | base64 -w0)" >&2; exit 1`),
     });
     writeFileSync(join(home.path, 'tls'), 'k'.repeat(60));
@@ -161,8 +127,8 @@ describe('a hook', () => {
     expect((await hookOf(home))?.message).toBe('sh ended with 1, stderr: "failed [31mred […]"');
   });
 
-  test('whose record is damaged runs again', async () => {
-    const home = homeOf({ leaf: says('x') });
+  test('a hook whose record is damaged runs again', async () => {
+    const home = homes.with({ leaf: says('x') });
     await pass(home);
     const record = join(home.path, 'state/reloads/Leaf_default_web.json');
     const { hook } = JSON.parse(readFileSync(record, 'utf8')) as { hook: string };
@@ -178,7 +144,7 @@ test('the recipe’s hook gives the machine’s trust store one file for each CA
   const page = readFileSync(new URL('../../../../../docs/recipes/hooks.md', import.meta.url), 'utf8');
   const recipe =
     page.split('```yaml\n').find((block) => /^apiVersion[\s\S]*update-ca-certificates/.test(block)) ?? '';
-  const path = directories.make('');
+  const path = homes.make('');
   const [store, bin] = [join(path, 'store'), join(path, 'bin')];
   for (const folder of [store, bin]) mkdirSync(folder);
   // The real one would change this machine: it is in the tier of examples.
@@ -195,40 +161,46 @@ test('the recipe’s hook gives the machine’s trust store one file for each CA
   );
   vi.stubEnv('PATH', `${bin}:${process.env.PATH}`);
   onTestFinished(() => void vi.unstubAllEnvs());
-  const home = directories.home(path);
+  const home = homes.home(path);
   await pass(home);
-  await rotate(home, 'r');
+  await homes.rotate(home, 'r');
   expect(said(home)).toEqual(['1', '1 1', '1']);
 });
 
 test('the lock is held until hooks that run have ended and their results are written', async () => {
-  const home = homeOf({ leaf: sh('sleep 0.5; echo ran >> said') });
+  const home = homes.with({ leaf: sh('until test -e go; do sleep 0.02; done; echo ran >> said') });
   const lock = await home.lock();
   await converge(loaded(home), MESH);
-  expect(said(home)).toEqual([]);
-  await lock.release();
+  let isFree = false;
+  const released = lock.release().then(() => {
+    isFree = true;
+  });
+  await atRest();
+  expect([isFree, said(home)]).toEqual([false, []]);
+  writeFileSync(join(home.path, 'go'), '');
+  await released;
   expect(said(home)).toEqual(['ran']);
   expect(await hookOf(home)).toMatchObject({ state: 'done' });
 });
 
 test('with reloadWithin: 0s a rotation still waits until each program was told', async () => {
-  const path = directories.make(
+  const path = homes.make(
     yamlOf({ leaf: sh('test -e works && echo "$HANDOVER_REASON" >> said') }).replace(
       'reloadWithin: 20s',
       'reloadWithin: 0s',
     ),
   );
-  const home = directories.home(path);
+  const home = homes.home(path);
   await pass(home);
   await home.requests.ask({ authority: MESH, rotate: 'r' });
   for (let passes = 0; passes < 4; passes++) {
-    later(400_000);
+    homes.later(400_000);
     await pass(home);
     expect(await phaseOf(home)).toBe('Introducing');
   }
   writeFileSync(join(path, 'works'), '');
   for (let passes = 0; passes < 4; passes++) {
-    later(400_000);
+    homes.later(400_000);
     await pass(home);
   }
   expect(await phaseOf(home)).toBe('Stable');

@@ -7,17 +7,15 @@ import {
   lchownSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HandoverError } from '@handover/material';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Directories } from '../../../test/directories.ts';
 import { diskFiles, type Hook } from '../../index.ts';
@@ -29,14 +27,12 @@ import { ProcessGroups } from './process-group.ts';
 const me = process.getuid?.() ?? 0;
 const SERVICE = 65_534;
 const THIRD = 1_234;
-const scratch = mkdtempSync(join(tmpdir(), 'handover-pid-'));
+const scratch = temporaryFolder();
 chmodSync(scratch, 0o755);
 const programs: ChildProcess[] = [];
 const directories = new Directories();
 afterAll(() => {
-  directories.end();
   for (const program of programs) program.kill('SIGKILL');
-  rmSync(scratch, { recursive: true, force: true });
 });
 
 const programOf = async (uid: number): Promise<number> => {
@@ -64,7 +60,7 @@ const pidFile = (pid: number | string, owner = me, mode = 0o644): string => {
 
 const said = async (path: string): Promise<string> => {
   try {
-    return `signals ${await processIn(nearFiles(), path, me)}`;
+    return `signals ${await processIn(nearFiles(directories.clock), path, me)}`;
   } catch (error) {
     if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
     throw error;
@@ -89,24 +85,24 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       expect(await said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
     });
 
-    test('cannot name a process of root or of a third user', async () => {
+    test('A pid file of a service cannot name a process of root or of a third user', async () => {
       for (const pid of [ofRoot, ofThird])
         expect(await said(pidFile(pid, SERVICE))).toMatch(
           new RegExp(`^PID_FILE_REFUSED: .* belongs to user 65534, and process ${pid} to user (0|1234);`),
         );
     });
 
-    test('of root, which only root can write, names any process', async () => {
+    test('A pid file of a service of root, which only root can write, names any process', async () => {
       for (const pid of [ofRoot, ofService]) expect(await said(pidFile(pid))).toBe(`signals ${pid}`);
     });
 
-    test('of root in a folder of the service is refused: the service could have put it there', async () => {
+    test('A pid file of a service of root in a folder of the service is refused: the service could have put it there', async () => {
       const path = pidFile(ofRoot);
       chownSync(join(path, '..'), SERVICE, SERVICE);
       expect(await said(path)).toMatch(/^PID_FILE_REFUSED: .*f\d+ belongs to user 65534/);
     });
 
-    test('of root that a link of the service leads to is refused', async () => {
+    test('A pid file of a service of root that a link of the service leads to is refused', async () => {
       const original = pidFile(ofRoot);
       const theirs = join(pidFile(ofService, SERVICE), '..');
       symlinkSync(join(original, '..'), join(theirs, 'run'));
@@ -114,7 +110,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       expect(await said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 65534/);
     });
 
-    test('of the service that a link of a third user leads to is refused', async () => {
+    test('A pid file of a service of the service that a link of a third user leads to is refused', async () => {
       const original = pidFile(ofService, SERVICE);
       const theirs = join(pidFile(ofThird, THIRD), '..');
       symlinkSync(join(original, '..'), join(theirs, 'run'));
@@ -122,7 +118,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       expect(await said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 1234/);
     });
 
-    test('that is replaced before its path is checked is refused', async () => {
+    test('A pid file of a service that is replaced before its path is checked is refused', async () => {
       const path = pidFile(ofRoot);
       const other = pidFile(ofRoot);
       const swapping: typeof diskFiles = {
@@ -132,12 +128,12 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
           return diskFiles.facts(at);
         },
       };
-      await expect(processIn(nearFiles(swapping), path, me)).rejects.toThrow(
+      await expect(processIn(nearFiles(directories.clock, swapping), path, me)).rejects.toThrow(
         /was replaced while handover read it/,
       );
     });
 
-    test('with a relative path is read and checked in the home', async () => {
+    test('A pid file of a service with a relative path is read and checked in the home', async () => {
       const path = pidFile(ofRoot, SERVICE);
       const home = directories.home(directories.make(), undefined, { uid: me });
       mkdirSync(join(home.path, 'app'));
@@ -152,8 +148,9 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         authorities: [],
       };
       const hookTools = {
+        clock: directories.clock,
         files: diskFiles,
-        far: nearFiles(),
+        far: nearFiles(directories.clock),
         cwd: home.path,
         uid: me,
         groups: new ProcessGroups(),
@@ -166,7 +163,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       });
     });
 
-    test('of root that the service can write, or that has a second hard link or is a link, is refused', async () => {
+    test('A pid file of a service of root that the service can write, or that has a second hard link or is a link, is refused', async () => {
       expect(await said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       expect(await said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       const original = pidFile(ofRoot);
@@ -187,9 +184,12 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         return false;
       }
     });
-    test.skipIf(kernelThread === undefined)('cannot name a kernel thread (needs one in /proc)', async () => {
-      expect(await said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* a kernel thread/);
-    });
+    test.skipIf(kernelThread === undefined)(
+      'A pid file of a service cannot name a kernel thread (needs one in /proc)',
+      async () => {
+        expect(await said(pidFile(Number(kernelThread)))).toMatch(/^PID_FILE_REFUSED: .* a kernel thread/);
+      },
+    );
   },
 );
 

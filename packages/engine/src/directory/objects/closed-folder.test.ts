@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { duration } from '@handover/material';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Directories, loaded } from '../../../test/directories.ts';
 import { converge, findingsIn, standingOf } from '../../index.ts';
 
@@ -9,7 +9,6 @@ import { converge, findingsIn, standingOf } from '../../index.ts';
 const asRoot = test.skipIf(process.getuid?.() !== 0);
 const OTHER = 65_534;
 const directories = new Directories();
-afterAll(() => directories.end());
 
 const giveAway = (path: string): void => {
   chownSync(path, OTHER, OTHER);

@@ -1,11 +1,10 @@
 import { mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Directories } from '../../../test/directories.ts';
 import { digestOf, type FileData, filesFrom, passOnce } from '../../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 /** Every byte there is, and the beginnings of a Java keystore and of DER. */
 const BINARY = Uint8Array.from([0xfe, 0xed, 0xfe, 0xed, 0x30, 0x82, ...Array(256).keys()]);

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Directories, loaded } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
 import {
@@ -14,7 +14,6 @@ import {
 import { CopyNotes } from './copy-notes.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 const pass = async (path: string, files?: Files): Promise<AuthorityOutcome> => {
   const home = directories.home(path, files);

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
 import { type AuthorityOutcome, converge } from '../../index.ts';
@@ -20,7 +20,6 @@ import { type AuthorityOutcome, converge } from '../../index.ts';
 /** Only root gives files to another user. */
 const asRoot = test.skipIf(process.getuid?.() !== 0);
 const directories = new Directories();
-afterAll(() => directories.end());
 
 const pass = async (path: string): Promise<AuthorityOutcome> => {
   const home = directories.home(path);
@@ -52,7 +51,7 @@ const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
 describe('A file at a path of its own', () => {
-  test('holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
+  test('A file at a path of its own holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
     const home = made();
     await pass(home);
     expect(here(home)).toBe(there(home));
@@ -80,7 +79,7 @@ describe('A file at a path of its own', () => {
     ['changed', (path: string) => writeFileSync(path, 'x')],
     ['deleted', (path: string) => rmSync(path)],
     ['opened to others', (path: string) => chmodSync(path, 0o644)],
-  ])('is put right after it was %s', async (_how, damage) => {
+  ])('A file at a path of its own is put right after it was %s', async (_how, damage) => {
     const home = made();
     await pass(home);
     damage(join(home, 'etc/web.pem'));
@@ -90,7 +89,7 @@ describe('A file at a path of its own', () => {
     expect((await pass(home)).plan.actions).toEqual([]);
   });
 
-  test('stays when it is no longer asked for', async () => {
+  test('A file at a path of its own stays when it is no longer asked for', async () => {
     const home = made();
     await pass(home);
     writeFileSync(join(home, 'mesh.yaml'), MESH);
@@ -98,7 +97,7 @@ describe('A file at a path of its own', () => {
     expect(here(home)).toMatch(/PRIVATE KEY/);
   });
 
-  test('never goes through a link: the link is replaced, and what it leads to stays', async () => {
+  test('A file at a path of its own never goes through a link: the link is replaced, and what it leads to stays', async () => {
     const home = made();
     await pass(home);
     rmSync(join(home, 'etc/web.pem'));
@@ -117,13 +116,13 @@ describe('A file is refused, and every other object is written', () => {
     expect(readFileSync(join(home, 'out/default/secrets/b/tls.crt'), 'utf8')).toMatch(/CERTIFICATE/);
   };
 
-  test('in a directory that others can write', async () => {
+  test('A file is refused, and every other object is written: in a directory that others can write', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o777);
     await refused(home, /can be changed by other users \(mode 0777\); chmod go-w /);
   });
 
-  test('in a directory with the sticky bit, where others can make files', async () => {
+  test('A file is refused, and every other object is written: in a directory with the sticky bit, where others can make files', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o1777);
     await refused(
@@ -147,7 +146,7 @@ describe('A file is refused, and every other object is written', () => {
     await refused(home, /belongs to user 65534/);
   });
 
-  test('in a directory that does not exist, with the command that makes it', async () => {
+  test('A file is refused, and every other object is written: in a directory that does not exist, with the command that makes it', async () => {
     const home = made();
     rmSync(join(home, 'etc'), { recursive: true });
     await refused(home, /its directory does not exist; make it: install -d -m 0755 \//);
@@ -177,11 +176,11 @@ describe('A file is refused, and every other object is written', () => {
     expect(lstatSync(path).isFIFO()).toBe(true);
   });
 
-  test('in a folder of handover’s own', async () => {
+  test('A file is refused, and every other object is written: in a folder of handover’s own', async () => {
     await refused(made('{path: out/default/secrets/b/tls.crt}'), /is in a folder of handover's own/);
   });
 
-  test('for two files at one path', async () => {
+  test('A file is refused, and every other object is written: for two files at one path', async () => {
     const home = directories.make(
       asking('{path: etc/x}').replace(
         'dnsNames: [b.local]',
@@ -193,7 +192,7 @@ describe('A file is refused, and every other object is written', () => {
     );
   });
 
-  test('in the place of a resource is refused, even with consent', async () => {
+  test('A file is refused, and every other object is written: in the place of a resource is refused, even with consent', async () => {
     const other = made();
     await pass(other);
     for (const name of ['handover.yaml', 'more.yml']) {
@@ -209,7 +208,7 @@ describe('A file is refused, and every other object is written', () => {
     expect(existsSync(join(own, 'more.yaml'))).toBe(false);
   });
 
-  test('in a folder of another home is refused, also through a link', async () => {
+  test('A file is refused, and every other object is written: in a folder of another home is refused, also through a link', async () => {
     const other = made();
     await pass(other);
     for (const place of ['out/default/secrets/a', 'state']) {

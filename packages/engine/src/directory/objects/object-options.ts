@@ -10,6 +10,8 @@ export interface ObjectOptions {
   /** The `out` directory. */
   readonly root: string;
   readonly now: () => Instant;
+  /** Milliseconds by a clock that cannot be set: waits are counted by it. */
+  readonly monotonic: () => number;
   /** Owner, group and mode of a Secret's key; the default is the owner alone. */
   readonly ownershipOf: (id: ObjectId) => Ownership;
   readonly uid: OwnUser;

@@ -41,20 +41,18 @@ const STALE_MS = 1_000;
 const CONTENDED =
   'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
 
-/** A clock that cannot be set counts the waits. */
-const monotonic = (): Instant => instant(performance.now());
-
 /** The derived objects of a directory home. */
 export class DirectoryObjects implements ObjectReader, ObjectWriter {
   readonly #options: ObjectOptions;
   readonly #busy = new Map<string, Promise<void>>();
-  readonly #held = new HoldBack(monotonic);
+  readonly #held: HoldBack;
   #contention = new Contention();
   /** By folder: what lies in it that is not removed, because another user put it there. */
   readonly #planted = new Map<string, HandoverError>();
 
   constructor(options: ObjectOptions) {
     this.#options = options;
+    this.#held = new HoldBack(options.monotonic);
   }
 
   async read(id: ObjectId): Promise<StoredObject | undefined> {
@@ -119,6 +117,10 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       );
   }
 
+  #elapsed(): Instant {
+    return instant(this.#options.monotonic());
+  }
+
   /** Objects that were left alone are tried again at once. */
   tryAgain(): void {
     this.#held.clear();
@@ -148,7 +150,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       (ownership instanceof HandoverError || entry.ownership === describe(ownership));
     // A program that leaves our last write alone does not fight.
     const isFought = isChanged(entry, data) || !copied || opened.length > 0;
-    const fight = isFought ? this.#contention.standoff(id, monotonic()) : undefined;
+    const fight = isFought ? this.#contention.standoff(id, this.#elapsed()) : undefined;
     const outputs = this.#guarded(() =>
       outputDamage(this.#options.files, entry, data, this.#options.copiesOf(id), this.#options.uid),
     );
@@ -249,6 +251,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
       (!this.#isCopied(id, found.data) || openedIn(this.#options, id, Object.keys(found.data)).length > 0);
     const stays = await writeVolume(files, `${root}/${folder}`, {
       names,
+      now,
       content: () => {
         at = now();
         const { data, record, seal } = make(at);
@@ -266,7 +269,7 @@ export class DirectoryObjects implements ObjectReader, ObjectWriter {
     this.#note(folder, stays);
     const entry = entries[key];
     if (entry !== undefined && found !== undefined && (fought || isChanged(entry, found.data)))
-      this.#contention.repaired(id, 'another program', monotonic());
+      this.#contention.repaired(id, 'another program', this.#elapsed());
   }
 
   #note(folder: string, stays: HandoverError | undefined): void {

@@ -11,13 +11,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { parseCertificates } from '@handover/material';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Directories, visible } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
 import { type DirectoryHome, passOnce } from '../../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 const pass = async (home: DirectoryHome): Promise<string> => {
   try {

@@ -1,13 +1,12 @@
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PrivateKey, parseCertificate, parseCertificates } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
 import { type AuthorityOutcome, converge, passOnce } from '../../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 const MESH_ID = 'default/mesh';
 
 const pass = async (path: string): Promise<AuthorityOutcome> => {
@@ -39,7 +38,7 @@ const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
 describe('Other formats of a Leaf', () => {
-  test('lie beside the PEM, with the mode of the key, and are written once', async () => {
+  test('Other formats of a Leaf lie beside the PEM, with the mode of the key, and are written once', async () => {
     const path = made(
       `${KEYSTORE}, {name: web.jks, format: jks, passwordFrom: {file: password}}, {name: haproxy.pem, format: combined},
        {name: cert.der, format: der}, {name: sec1.pem, format: pem, content: key, keyFormat: pkcs1}, {name: trust.p12, format: pkcs12, content: trust}`,
@@ -57,7 +56,7 @@ describe('Other formats of a Leaf', () => {
     expect(names.map((name) => file(path, name))).toEqual(before);
   });
 
-  test('follow the resource: an added file comes, a removed one goes, and the certificate stays', async () => {
+  test('Other formats of a Leaf follow the resource: an added file comes, a removed one goes, and the certificate stays', async () => {
     const path = made('');
     await pass(path);
     const before = file(path, 'tls.crt');
@@ -72,7 +71,7 @@ describe('Other formats of a Leaf', () => {
     expect((await pass(path)).plan.actions).toEqual([]);
   });
 
-  test('are no repair when the resource asks for others: no other program is blamed', async () => {
+  test('Other formats of a Leaf are no repair when the resource asks for others: no other program is blamed', async () => {
     const path = made('');
     await pass(path);
     change(path, '{name: haproxy.pem, format: combined}');
@@ -86,7 +85,7 @@ describe('Other formats of a Leaf', () => {
     expect(events).toContain('repaired');
   });
 
-  test('are made anew when the password changes, with the same certificate', async () => {
+  test('Other formats of a Leaf are made anew when the password changes, with the same certificate', async () => {
     const path = made(KEYSTORE);
     await pass(path);
     const before = { store: file(path, 'web.p12'), certificate: file(path, 'tls.crt') };
@@ -97,7 +96,7 @@ describe('Other formats of a Leaf', () => {
     expect((await pass(path)).plan.actions).toEqual([]);
   });
 
-  test('are put right when another program changes one of them', async () => {
+  test('Other formats of a Leaf are put right when another program changes one of them', async () => {
     const path = made(KEYSTORE);
     await pass(path);
     const before = file(path, 'web.p12');
@@ -106,7 +105,7 @@ describe('Other formats of a Leaf', () => {
     expect(file(path, 'web.p12')).toEqual(before);
   });
 
-  test('do not replace a file of another program without consent', async () => {
+  test('Other formats of a Leaf do not replace a file of another program without consent', async () => {
     const path = made('');
     await pass(path);
     writeFileSync(join(path, 'out/default/secrets/a/haproxy.pem'), 'mine');
@@ -126,7 +125,7 @@ describe('A password file', () => {
     ['is empty', '\n', 0o600, /holds no usable password; write one line of 6 to 128/],
     ['has two lines', `${PASSWORD}\nmore\n`, 0o600, /holds no usable password/],
   ])(
-    'that %s holds up its own Leaf alone, and no message has the password',
+    'A password file that %s holds up its own Leaf alone, and no message has the password',
     async (_what, text, mode, says) => {
       const path = directories.make(withOutputs(KEYSTORE));
       if (text !== undefined) {
@@ -181,7 +180,7 @@ describe('A Leaf that keeps its key', () => {
     await pass(path);
   };
 
-  test('has another certificate and the same key after a rotation; one that does not has another key', async () => {
+  test('A Leaf that keeps its key has another certificate and the same key after a rotation; one that does not has another key', async () => {
     const path = directories.make(REUSE);
     await pass(path);
     const before = { key: file(path, 'tls.key'), certificate: file(path, 'tls.crt') };
@@ -192,7 +191,7 @@ describe('A Leaf that keeps its key', () => {
     expect(readFileSync(join(path, 'out/default/secrets/b/tls.key'))).not.toEqual(other);
   });
 
-  test('has another certificate of the same CA and the same key after a renewal', async () => {
+  test('A Leaf that keeps its key has another certificate of the same CA and the same key after a renewal', async () => {
     const path = directories.make(REUSE);
     await pass(path);
     const before = { key: file(path, 'tls.key'), certificate: file(path, 'tls.crt') };
@@ -206,7 +205,7 @@ describe('A Leaf that keeps its key', () => {
     expect(file(path, 'ca.crt')).toEqual(bundle);
   });
 
-  test('gets a new key after a distrust', async () => {
+  test('A Leaf that keeps its key gets a new key after a distrust', async () => {
     const path = directories.make(REUSE);
     await pass(path);
     const first = file(path, 'tls.key');
@@ -215,7 +214,7 @@ describe('A Leaf that keeps its key', () => {
     expect(file(path, 'tls.key')).not.toEqual(first);
   });
 
-  test('gets a new key when another algorithm is asked for', async () => {
+  test('A Leaf that keeps its key gets a new key when another algorithm is asked for', async () => {
     const path = directories.make(REUSE);
     await pass(path);
     const first = file(path, 'tls.key');

@@ -1,7 +1,7 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { diskFiles, type FileFacts, type Files } from '../disk/files.ts';
 import { isCopied } from './copies.ts';
 import { openedFile } from './opened-files.ts';
@@ -11,8 +11,7 @@ const bytes = Buffer.from('key');
 
 /** A real file, seen with another owner or group. */
 const seenWith = (mode: number, change: Partial<FileFacts>): { files: Files; path: string } => {
-  const directory = mkdtempSync(join(tmpdir(), 'handover-owners-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryFolder();
   const path = join(directory, 'web.pem');
   writeFileSync(path, bytes);
   chmodSync(path, mode);

@@ -1,16 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../../test/directories.ts';
 import { type DirectoryHome, passOnce, statusOf } from '../../index.ts';
 
 const directories = new Directories();
-const elsewhere = mkdtempSync(join(tmpdir(), 'handover-elsewhere-'));
-afterAll(() => {
-  directories.end();
-  rmSync(elsewhere, { recursive: true, force: true });
-});
+const elsewhere = temporaryFolder();
 /** As a write that was cut short would leave it: in a folder of ours it would be removed. */
 const LEFTOVER = join(elsewhere, '..2024_01_01_x');
 

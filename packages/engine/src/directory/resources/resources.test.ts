@@ -1,26 +1,25 @@
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Document } from 'yaml';
 import { codeOf, Directories } from '../../../test/directories.ts';
 import { MESH } from '../../../test/world.ts';
 import { passOnce, readYaml } from '../../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 describe('YAML', () => {
   test.each([
     ['a: [1', 'm.yaml:1:', 'YAML_INVALID'],
     ['a: 1\na: 2\n', 'm.yaml:2:1', 'YAML_INVALID'],
     ['ok: 1\n---\n\tbad: tab\n', 'm.yaml:3:', 'YAML_INVALID'],
-  ])('%j is refused with its line and column', async (text, place, code) => {
+  ])('YAML %j is refused with its line and column', async (text, place, code) => {
     const says = await codeOf(() => readYaml(text, 'm.yaml'));
     expect(says).toContain(`${code}: ${place}`);
     expect(says).not.toContain('\n');
   });
 
-  test('with many keys takes linear time to read, not quadratic', () => {
+  test('YAML with many keys takes linear time to read, not quadratic', () => {
     const keys = (count: number) => Array.from({ length: count }, (_, index) => `k${index}: 1`).join('\n');
     const spent = (text: string): number => {
       const began = performance.now();
@@ -36,7 +35,7 @@ describe('YAML', () => {
   test.each([
     ['a: {b: 1, c: 2, b: 3}', 'm.yaml:1:17'],
     ['a:\n  - b: 1\n    "b": 2\n', 'm.yaml:3:5'],
-  ])('%j gives a key twice, and is refused', async (text, place) => {
+  ])('YAML %j gives a key twice, and is refused', async (text, place) => {
     expect(await codeOf(() => readYaml(text, 'm.yaml'))).toBe(
       `YAML_INVALID: ${place}: the key b is given twice; remove one of the two`,
     );
@@ -47,13 +46,13 @@ describe('YAML', () => {
     ['not closed', '['.repeat(20_000), 101],
     ['maps', `a: ${'{a: '.repeat(3_000)}1${'}'.repeat(3_000)}`, 397],
     ['lists of blocks', `${'- '.repeat(3_000)}1`, 201],
-  ])('that is nested too deep is refused: %s', async (_, text, column) => {
+  ])('YAML that is nested too deep is refused: %s', async (_, text, column) => {
     expect(await codeOf(() => readYaml(`# one\n${text}`, 'm.yaml'))).toBe(
       `YAML_INVALID: m.yaml:2:${column}: more than 100 levels inside each other; correct the YAML there`,
     );
   });
 
-  test('whose aliases expand without end is refused', async () => {
+  test('YAML whose aliases expand without end is refused', async () => {
     const bomb = [
       'a0: &a0 [x,x,x,x,x,x,x,x,x]',
       ...Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(9).fill(`*a${i}`).join()}]`),
@@ -61,7 +60,7 @@ describe('YAML', () => {
     expect(await codeOf(() => readYaml(bomb, 'm.yaml'))).toMatch(/^YAML_INVALID: m\.yaml:1:1/);
   });
 
-  test('that a fault of our own keeps from being read is not called invalid', () => {
+  test('YAML that a fault of our own keeps from being read is not called invalid', () => {
     const toJs = vi.spyOn(Document.prototype, 'toJS').mockImplementation(() => {
       throw new TypeError('x is not a function');
     });
@@ -72,7 +71,7 @@ describe('YAML', () => {
     }
   });
 
-  test('with a bad field names file, place and field', async () => {
+  test('YAML with a bad field names file, place and field', async () => {
     const path = directories.make(MESH.replace('1y', 'soon'));
     expect(await codeOf(() => directories.home(path).load())).toMatch(
       /^RESOURCE_INVALID: mesh\.yaml:2:1: Authority mesh: spec\.lifetime: "soon" is not a duration/,
@@ -95,7 +94,7 @@ spec: {authority: mesh, dnsNames: [leaf-${index}.local]}
       ),
     ].join('---');
 
-  test('are cached beside the state, and parsed again as soon as one letter changes', async () => {
+  test('Many resources are cached beside the state, and parsed again as soon as one letter changes', async () => {
     const path = directories.make(many(60));
     const home = directories.home(path);
     const lock = await home.lock();

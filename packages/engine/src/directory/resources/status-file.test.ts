@@ -3,7 +3,6 @@ import {
   chownSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -11,21 +10,17 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, test } from 'vitest';
 import { Directories, loaded } from '../../../test/directories.ts';
 import { statusText } from '../../../test/status-text.ts';
 import { MESH } from '../../../test/world.ts';
 import { converge, type DirectoryHome } from '../../index.ts';
 
 const directories = new Directories();
-const scratch = mkdtempSync(join(tmpdir(), 'handover-status-'));
+const scratch = temporaryFolder();
 chmodSync(scratch, 0o755);
-afterAll(() => {
-  directories.end();
-  rmSync(scratch, { recursive: true, force: true });
-});
 const SERVICE = 65_534;
 const THIRD = 1_234;
 const isRoot = process.getuid?.() === 0;
@@ -66,7 +61,7 @@ const shown = async (home: DirectoryHome): Promise<string> => {
 };
 
 describe('A status document in a file', () => {
-  test('that only we can write is evidence, also behind a folder that is a link and in a sticky folder', async () => {
+  test('A status document in a file that only we can write is evidence, also behind a folder that is a link and in a sticky folder', async () => {
     const place = folder();
     expect(await shownBy(join(place, 's.json'), () => {})).toBe('believed');
     symlinkSync(place, join(scratch, 'link'));
@@ -74,15 +69,18 @@ describe('A status document in a file', () => {
     expect(await shownBy(join(folder(0o1777), 's.json'), () => {})).toBe('believed');
   });
 
-  test.each([0o666, 0o664, 0o646])('with mode %o is no evidence, and the remedy is named', async (mode) => {
-    const file = join(folder(), 's.json');
-    expect(await shownBy(file, () => chmodSync(file, mode))).toBe(
-      `no status document from ${file}: status file ${file} is writable by others; chmod go-w ${file}`,
-    );
-    chmodSync(file, 0o644);
-  });
+  test.each([0o666, 0o664, 0o646])(
+    'A status document in a file with mode %o is no evidence, and the remedy is named',
+    async (mode) => {
+      const file = join(folder(), 's.json');
+      expect(await shownBy(file, () => chmodSync(file, mode))).toBe(
+        `no status document from ${file}: status file ${file} is writable by others; chmod go-w ${file}`,
+      );
+      chmodSync(file, 0o644);
+    },
+  );
 
-  test('in a folder that others can write is no evidence, and the folder is named', async () => {
+  test('A status document in a file in a folder that others can write is no evidence, and the folder is named', async () => {
     const place = folder();
     const file = join(place, 's.json');
     expect(await shownBy(file, () => chmodSync(place, 0o777))).toBe(
@@ -90,7 +88,7 @@ describe('A status document in a file', () => {
     );
   });
 
-  test('with a second hard link, or behind a link, is no evidence', async () => {
+  test('A status document in a file with a second hard link, or behind a link, is no evidence', async () => {
     const file = join(folder(), 's.json');
     expect(await shownBy(file, () => linkSync(file, `${file}.other`))).toContain('has a second hard link');
     const other = join(folder(), 's.json');
@@ -103,7 +101,7 @@ describe('A status document in a file', () => {
     );
   });
 
-  test('that is too large, or a folder, is refused in words', async () => {
+  test('A status document in a file that is too large, or a folder, is refused in words', async () => {
     const file = join(folder(), 's.json');
     const large = await shownBy(file, () => writeFileSync(file, ' '.repeat(70_000)));
     expect(large).toBe(
@@ -119,7 +117,7 @@ describe('A status document in a file', () => {
     );
   });
 
-  test('at a relative path lies in the directory of the resources', async () => {
+  test('A status document in a file at a relative path lies in the directory of the resources', async () => {
     const { home, text } = await homeAsking('file: status.json');
     writeFileSync(join(home.path, 'status.json'), text, { mode: 0o644 });
     expect(await shown(home)).toBe('believed');
@@ -127,7 +125,7 @@ describe('A status document in a file', () => {
 });
 
 describe.skipIf(!isRoot)('A status document of another user (needs root, to play both)', () => {
-  test('is evidence in a folder that root gave that user', async () => {
+  test('A status document of another user is evidence in a folder that root gave that user', async () => {
     const place = folder();
     const file = join(place, 's.json');
     const given = await shownBy(file, () => {
@@ -138,7 +136,7 @@ describe.skipIf(!isRoot)('A status document of another user (needs root, to play
     expect(await shownBy(alone, () => chownSync(alone, SERVICE, SERVICE))).toBe('believed');
   });
 
-  test('is no evidence in a folder of all users, unless its Leaf names that user', async () => {
+  test('A status document of another user is no evidence in a folder of all users, unless its Leaf names that user', async () => {
     const place = folder(0o1777);
     const file = join(place, 's.json');
     expect(await shownBy(file, () => chownSync(file, SERVICE, SERVICE))).toBe(
@@ -153,7 +151,7 @@ describe.skipIf(!isRoot)('A status document of another user (needs root, to play
     );
   });
 
-  test('is asked at no socket that another user could have put there', async () => {
+  test('A status document of another user is asked at no socket that another user could have put there', async () => {
     const place = folder(0o1777);
     const socket = join(place, 's.sock');
     const { home, text } = await homeAsking(`socket: ${socket}`);

@@ -13,16 +13,15 @@ import {
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { bytesOf, second } from '@handover/material';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Directories, loaded, visible } from '../../../test/directories.ts';
-import { faultyFiles, Killed } from '../../../test/faulty-files.ts';
+import { faultyFiles, Killed, killsAt } from '../../../test/faulty-files.ts';
 import { MESH, resourcesOf } from '../../../test/world.ts';
 import { converge, diskFiles, type IssuedEntry, readableCertificates } from '../../index.ts';
 import { homeFileError } from '../disk/files.ts';
 import { DirectoryIssuanceLog } from './issuance-log.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 const ID = 'default/mesh';
 
 const entry = (serial: string): IssuedEntry => ({
@@ -57,7 +56,7 @@ const read = (path: string): readonly IssuedEntry[] =>
 const logOf = (home: string): string => join(home, 'state/log/issued.jsonl');
 
 describe('The log of a directory', () => {
-  test('has one document per line, is readable by its owner only, and names the user that asked for a rotation', async () => {
+  test('The log of a directory has one document per line, is readable by its owner only, and names the user that asked for a rotation', async () => {
     const path = directories.make();
     const home = directories.home(path);
     const lock = await home.lock();
@@ -84,7 +83,7 @@ describe('The log of a directory', () => {
     });
   });
 
-  test('starts a new line after one that was cut short', async () => {
+  test('The log of a directory starts a new line after one that was cut short', async () => {
     const folder = directories.make();
     const log = new DirectoryIssuanceLog(diskFiles, folder);
     await log.issued(entry('01'));
@@ -94,7 +93,7 @@ describe('The log of a directory', () => {
     expect(readFileSync(log.path, 'utf8').split('\n')).toHaveLength(4);
   });
 
-  test('starts a new file when the current one is full, and keeps five', async () => {
+  test('The log of a directory starts a new file when the current one is full, and keeps five', async () => {
     const folder = directories.make();
     const log = new DirectoryIssuanceLog(diskFiles, folder, 1_000);
     for (let number = 0; number < 60; number++) await log.issued(entry(String(number)));
@@ -111,7 +110,7 @@ describe('The log of a directory', () => {
     expect(kept).toEqual(Array.from({ length: kept.length }, (_, index) => 60 - kept.length + index));
   });
 
-  test('has only complete lines when two processes write many at once', async () => {
+  test('The log of a directory has only complete lines when two processes write many at once', async () => {
     const folder = directories.make();
     const logs = [new DirectoryIssuanceLog(diskFiles, folder), new DirectoryIssuanceLog(diskFiles, folder)];
     await Promise.all(
@@ -125,7 +124,7 @@ describe('The log of a directory', () => {
     ['ENOSPC', /the disk is full; free some space/],
     ['EROFS', /the file system is read-only/],
   ])(
-    'that cannot be written because of %s is an error with a code that says what to do',
+    'The log of a directory that cannot be written because of %s is an error with a code that says what to do',
     async (code, says) => {
       const folder = directories.make();
       const refused = homeFileError(Object.assign(new Error(code), { code }), 'append to', 'the log');
@@ -139,7 +138,7 @@ describe('The log of a directory', () => {
     },
   );
 
-  test('is not written to a pipe, which is called one', async () => {
+  test('The log of a directory is not written to a pipe, which is called one', async () => {
     const path = directories.make();
     mkdirSync(join(path, 'state/log'), { recursive: true, mode: 0o700 });
     execFileSync('mkfifo', ['-m', '600', logOf(path)]);
@@ -148,7 +147,7 @@ describe('The log of a directory', () => {
     );
   });
 
-  test('is not written through a link, and the target of the link stays as it is', async () => {
+  test('The log of a directory is not written through a link, and the target of the link stays as it is', async () => {
     const path = directories.make();
     const elsewhere = join(path, 'elsewhere');
     writeFileSync(elsewhere, 'mine\n');
@@ -165,7 +164,7 @@ describe('The log of a directory', () => {
     expect(await home.authorities.load(ID)).toBeUndefined();
   });
 
-  test('has every visible certificate, before whichever operation the process was killed', async () => {
+  test('The log of a directory has every visible certificate, before whichever operation the process was killed', async () => {
     const base = directories.make();
     const begun = directories.home(base);
     await converge(loaded(begun), ID);
@@ -175,7 +174,7 @@ describe('The log of a directory', () => {
     const counting = faultyFiles(Number.POSITIVE_INFINITY);
     const whole = directories.home(directories.copy(base), counting);
     await converge(loaded(whole), ID);
-    for (let at = 1; at <= counting.writes(); at++) {
+    for (const at of killsAt(counting.writes(), 3)) {
       const path = directories.copy(base);
       const home = directories.home(path, faultyFiles(at));
       await expect(converge(loaded(home), ID)).rejects.toThrow(Killed);

@@ -1,5 +1,5 @@
 import { utimesSync } from 'node:fs';
-import type { HandoverError } from '@handover/material';
+import type { Clock, HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { type Files, homeFileError } from '../disk/files.ts';
 import { quoted } from '../disk/trusted-path.ts';
@@ -10,6 +10,14 @@ export interface LockTimes {
   readonly beatMs: number;
   /** A holder in another pid namespace or on another host counts as dead after this long without a touch. Default 60 s. */
   readonly staleMs: number;
+}
+
+export interface LockOptions {
+  readonly files: Files;
+  /** The directory that the lock is in. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly times?: LockTimes | undefined;
 }
 
 const DEFAULT_TIMES: LockTimes = { beatMs: 10_000, staleMs: 60_000 };
@@ -31,53 +39,41 @@ const read = (files: Files, path: string): ProcessIdentity | undefined => {
   }
 };
 
-const silentFor = (files: Files, path: string): number => Date.now() - (files.facts(path)?.mtimeMs ?? 0);
+const silentFor = ({ files, clock }: LockOptions, path: string): number =>
+  clock.now() - (files.facts(path)?.mtimeMs ?? 0);
 
-const isStale = (
-  files: Files,
-  path: string,
-  holder: ProcessIdentity | undefined,
-  times: LockTimes,
-): boolean => {
+const isStale = (options: LockOptions, path: string, holder: ProcessIdentity | undefined): boolean => {
   if (holder === undefined) return true;
   if (isWithinSight(holder, ownIdentity())) return !isAlive(holder);
-  return silentFor(files, path) > times.staleMs;
+  return silentFor(options, path) > (options.times ?? DEFAULT_TIMES).staleMs;
 };
 
-export const lockHolder = (
-  files: Files,
-  directory: string,
-  times: LockTimes = DEFAULT_TIMES,
-): Pick<ProcessIdentity, 'pid' | 'stays'> | undefined => {
-  const path = `${directory}/lock`;
-  const holder = read(files, path);
-  return holder === undefined || isStale(files, path, holder, times) ? undefined : holder;
+export const lockHolder = (options: LockOptions): Pick<ProcessIdentity, 'pid' | 'stays'> | undefined => {
+  const path = `${options.directory}/lock`;
+  const holder = read(options.files, path);
+  return holder === undefined || isStale(options, path, holder) ? undefined : holder;
 };
 
 /** Takes the lock of a home, or names the process that holds it. Takes over the lock of a dead process. */
-export async function takeLock(
-  files: Files,
-  directory: string,
-  times: LockTimes = DEFAULT_TIMES,
-  stays = false,
-): Promise<HeldLock> {
+export async function takeLock(options: LockOptions, stays = false): Promise<HeldLock> {
+  const { files, directory, clock } = options;
   const path = `${directory}/lock`;
   const self: ProcessIdentity = { ...ownIdentity(), ...(stays ? { stays } : {}) };
   const mine = `${path}.${self.token}`;
   await files.create(mine, `${JSON.stringify(self)}\n`, { mode: 0o600 });
   try {
+    touch(mine, clock); // a file server's clock may be another
     for (let attempt = 0; attempt < 5; attempt++) {
       try {
         await files.link(mine, path);
-        await sweep(files, directory, times);
-        return held(files, path, self.token, times);
+        await sweep(options);
+        return held(options, path, self.token);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw homeFileError(error, 'create', path);
       }
       const holder = read(files, path);
-      if (holder !== undefined && !isStale(files, path, holder, times))
-        throw heldBy(files, holder, path, times);
-      await moveAside(files, path, `${mine}.stale`, holder, times);
+      if (holder !== undefined && !isStale(options, path, holder)) throw heldBy(options, holder, path);
+      await moveAside(options, path, `${mine}.stale`, holder);
     }
   } finally {
     await files.remove(mine);
@@ -86,68 +82,81 @@ export async function takeLock(
   throw new EngineError('HOME_LOCKED', why, { path, retry: 'later' });
 }
 
-const heldBy = (files: Files, holder: ProcessIdentity, path: string, times: LockTimes): HandoverError => {
+const heldBy = (options: LockOptions, holder: ProcessIdentity, path: string): HandoverError => {
   const { pid, host } = holder;
-  const seen = Math.max(0, Math.round(silentFor(files, path) / 1_000));
+  const { staleMs } = options.times ?? DEFAULT_TIMES;
+  const seen = Math.max(0, Math.round(silentFor(options, path) / 1_000));
   return new EngineError(
     'HOME_LOCKED',
     isWithinSight(holder, ownIdentity())
       ? `process ${pid} is already running on this directory; stop it first, or let it do the work`
-      : `process ${pid} in another container or on another machine (host ${host}) runs on this directory, last seen ${seen} s ago; stop it; if it no longer exists, wait until it has not been seen for ${times.staleMs / 1_000} s, or remove ${quoted(path)}`,
+      : `process ${pid} in another container or on another machine (host ${host}) runs on this directory, last seen ${seen} s ago; stop it; if it no longer exists, wait until it has not been seen for ${staleMs / 1_000} s, or remove ${quoted(path)}`,
     { path, retry: 'later' },
   );
 };
 
 /** Two processes may find the same stale lock, so this checks again after the move, and puts a new or live lock back. */
 const moveAside = async (
-  files: Files,
+  options: LockOptions,
   path: string,
   aside: string,
   stale: ProcessIdentity | undefined,
-  times: LockTimes,
 ): Promise<void> => {
+  const { files } = options;
   try {
     await files.rename(path, aside);
   } catch {
     return; // another process was faster
   }
   const moved = read(files, aside);
-  if (moved?.token !== stale?.token || !isStale(files, aside, moved, times))
+  if (moved?.token !== stale?.token || !isStale(options, aside, moved))
     await files.link(aside, path).catch(() => {});
   await files.remove(aside);
 };
 
 /** Removes the `lock.*` files of processes that were killed while they tried to take the lock. */
-const sweep = async (files: Files, directory: string, times: LockTimes): Promise<void> => {
+const sweep = async (options: LockOptions): Promise<void> => {
+  const { files, directory, times = DEFAULT_TIMES } = options;
   for (const name of files.list(directory)) {
     const path = `${directory}/${name}`;
-    if (name.startsWith('lock.') && silentFor(files, path) > times.staleMs) await files.remove(path);
+    if (name.startsWith('lock.') && silentFor(options, path) > times.staleMs) await files.remove(path);
   }
 };
 
-const held = (files: Files, path: string, token: string, { beatMs }: LockTimes): HeldLock => {
+const touch = (path: string, clock: Clock): void => {
+  const now = new Date(clock.now());
+  utimesSync(path, now, now);
+};
+
+const held = (
+  { files, clock, times: { beatMs } = DEFAULT_TIMES }: LockOptions,
+  path: string,
+  token: string,
+): HeldLock => {
   const isOurs = (): boolean => read(files, path)?.token === token;
   let lost = false;
-  let beatAt = performance.now();
+  let beatAt = clock.monotonic();
   const beat = (): void => {
     if (lost || !isOurs()) return;
-    beatAt = performance.now();
-    utimesSync(path, new Date(), new Date());
+    beatAt = clock.monotonic();
+    touch(path, clock);
   };
-  const timer = setInterval(() => {
-    try {
-      beat();
-    } catch {
-      // The directory is gone: the next write fails on that.
-    }
-  }, beatMs).unref();
+  const timer = clock
+    .every(beatMs, () => {
+      try {
+        beat();
+      } catch {
+        // The directory is gone: the next write fails on that.
+      }
+    })
+    .unref();
   return {
     check: () => {
       // After a pause another process may be about to take the lock; it checks the time once more before it does.
-      if (performance.now() - beatAt > 2 * beatMs) beat();
+      if (clock.monotonic() - beatAt > 2 * beatMs) beat();
       lost ||= !isOurs();
       if (!lost) return;
-      clearInterval(timer);
+      timer.cancel();
       throw new EngineError(
         'HOME_LOCK_LOST',
         `lost the lock ${path} while this process was paused: another process took or removed it; this process writes nothing more; make sure that only one process runs on this directory`,
@@ -155,7 +164,7 @@ const held = (files: Files, path: string, token: string, { beatMs }: LockTimes):
       );
     },
     release: async () => {
-      clearInterval(timer);
+      timer.cancel();
       if (!lost && isOurs()) await files.remove(path);
     },
   };

@@ -1,11 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Directories } from '../../../test/directories.ts';
 import { diskFiles, SteadyClock } from '../../index.ts';
 
 const directories = new Directories();
-afterAll(() => directories.end());
 
 test('after a clock was set forward, also between two processes, no promise to reload counts as older than that', async () => {
   const state = directories.make();
@@ -37,6 +36,6 @@ test('after a clock was set forward, also between two processes, no promise to r
 });
 
 test('passes that run side by side save the clock one after the other', async () => {
-  const clock = new SteadyClock(diskFiles, directories.make());
+  const clock = new SteadyClock(diskFiles, directories.make(), () => directories.now);
   await expect(Promise.all([clock.save(), clock.save(), clock.save()])).resolves.toHaveLength(3);
 });

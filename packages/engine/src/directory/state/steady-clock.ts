@@ -41,7 +41,7 @@ export class SteadyClock implements LookClock {
   constructor(
     files: Files,
     directory: string,
-    wall: () => number = Date.now,
+    wall: () => number,
     sinceBoot: () => number = () => uptime() * 1000,
   ) {
     this.#files = files;

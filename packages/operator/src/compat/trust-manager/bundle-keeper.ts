@@ -29,9 +29,10 @@ export class BundleKeeper {
   constructor(options: WriterOptions) {
     this.#options = options;
     this.#writer = new TargetWriter(options);
-    const { now, on } = options;
+    const { kube, now, on } = options;
     this.#queue = new WorkQueue({
       now,
+      clock: kube.clock,
       random: Math.random,
       work: (name) => this.#keep(name),
       onError: (name, error, retryAt) => on({ kind: 'failed', what: `Bundle ${name}`, error, retryAt }),

@@ -1,23 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ControllerEvent } from '@handover/engine';
-import {
-  configMaps,
-  connect,
-  customResourceDefinitions,
-  type Kube,
-  type KubeObject,
-  namespaces,
-} from '@handover/kube';
-import { instant } from '@handover/material';
-import { FakeApiServer } from '@handover/test-api-server';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configMaps, customResourceDefinitions, type Kube, type KubeObject } from '@handover/kube';
+import { apiServer, temporaryFolder } from '@handover/test-api-server';
+import { expect, onTestFinished, test } from 'vitest';
 import { CASES } from '../../../test/trust-manager/cases.ts';
 import { BUNDLE_CRD } from '../../../test/trust-manager/crd.ts';
 import { OWN_CASES } from '../../../test/trust-manager/own-cases.ts';
-import type { OwnWorld } from '../../../test/trust-manager/own-world.ts';
-import { joined, newCas, Scene, TARGET_KEY, until } from '../../../test/trust-manager/world.ts';
+import type { OwnCase, OwnWorld } from '../../../test/trust-manager/own-world.ts';
+import { joined, newCas, Scene, TARGET_KEY } from '../../../test/trust-manager/world.ts';
 import { BundleKeeper } from './bundle-keeper.ts';
 import { DefaultCasFile } from './default-cas.ts';
 import { FollowedBundles } from './followed-bundles.ts';
@@ -38,25 +29,15 @@ const open = async (more: {
   readonly isServed?: boolean;
   /** Done before the keeper begins. */
   readonly before?: (kube: Kube) => Promise<void>;
-}): Promise<{
-  readonly world: OwnWorld;
-  readonly stop: () => Promise<void>;
-  readonly asked: () => number;
-}> => {
-  const server = await FakeApiServer.start();
-  const end = new AbortController();
-  const kube = connect(server.config, { signal: end.signal, rate: false });
+}): Promise<{ readonly world: OwnWorld; readonly asked: () => number }> => {
+  const { kube, clock } = await apiServer({ namespaces: ['cert-manager', 'shop'] });
   if (more.isServed !== false)
     await kube.create(customResourceDefinitions, BUNDLE_CRD as unknown as KubeObject);
-  for (const name of ['default', 'kube-system', 'cert-manager', 'shop'])
-    if ((await kube.get(namespaces, { name })) === undefined)
-      await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await more.before?.(kube);
-  const folder = mkdtempSync(join(tmpdir(), 'handover-bundles-'));
-  const cas = await newCas();
-  const defaultCas = join(folder, 'ca.crt');
+  const cas = await newCas(clock.now());
+  const defaultCas = join(temporaryFolder(), 'ca.crt');
   writeFileSync(defaultCas, cas[4]);
-  const file = new DefaultCasFile(more.defaultCas ? defaultCas : undefined, () =>
+  const file = new DefaultCasFile(more.defaultCas ? defaultCas : undefined, clock, () =>
     followed.defaultCasChanged(),
   );
   const followed: AskedBundles = new AskedBundles(
@@ -68,48 +49,36 @@ const open = async (more: {
     },
     false,
   );
+  const end = new AbortController();
   await file.start(end.signal);
   await followed.start(end.signal);
   const events: ControllerEvent[] = [];
-  const now = () => instant(Date.now());
+  const now = () => clock.now();
   const ended = new BundleKeeper({ followed, kube, now, on: (event) => events.push(event) }).run(end.signal);
+  onTestFinished(async () => {
+    end.abort();
+    await ended;
+  });
   return {
     asked: () => followed.asked,
     world: { kube, trustNamespace: 'cert-manager', cas, defaultCas, events },
-    stop: async () => {
-      end.abort();
-      await ended;
-      await server.stop();
-      rmSync(folder, { recursive: true });
-    },
   };
 };
 
-let world: OwnWorld;
-let stop: () => Promise<void>;
-beforeAll(async () => {
-  ({ world, stop } = await open({ defaultCas: true, secretTargets: true }));
-});
-afterAll(() => stop());
+const played = async ({ run }: OwnCase): Promise<void> => {
+  const { world } = await open({ defaultCas: true, secretTargets: true });
+  const scene = new Scene(world);
+  await scene.begin();
+  await run(scene, world);
+  await scene.end();
+};
 
-describe('as trust-manager’s own tests say', () => {
-  test.each(CASES.map(({ name, run }) => [name, run] as const))('%s', async (_, run) => {
-    const scene = new Scene(world);
-    await scene.begin();
-    await run(scene, world);
-    await scene.end();
-  });
-  test('no case is left out', () => expect(CASES).toHaveLength(31));
-});
+test.each(CASES.map((one) => [one.name, one] as const))('as trust-manager’s own tests say: %s', (_, one) =>
+  played(one),
+);
+test('no case of trust-manager’s own tests is left out', () => expect(CASES).toHaveLength(31));
 
-describe('and beyond them', () => {
-  test.each(OWN_CASES.map(({ name, run }) => [name, run] as const))('%s', async (_, run) => {
-    const scene = new Scene(world);
-    await scene.begin();
-    await run(scene, world);
-    await scene.end();
-  });
-});
+test.each(OWN_CASES.map((one) => [one.name, one] as const))('of Bundles, %s', (_, one) => played(one));
 
 test('without --secret-targets and --default-cas a Bundle that needs them says so, and its targets stay as they are', async () => {
   const plain = await open({ defaultCas: false, secretTargets: false });
@@ -118,16 +87,15 @@ test('without --secret-targets and --default-cas a Bundle that needs them says s
   await scene.change(({ target }) => {
     target.secret = { key: 'ca.crt' };
   });
-  await until('no Secrets', async () => (await scene.condition())?.reason === 'SecretTargetsDisabled');
+  await scene.until('no Secrets', async () => (await scene.condition())?.reason === 'SecretTargetsDisabled');
   await scene.change(({ target, sources }) => {
     delete target.secret;
     sources.push({ useDefaultCAs: true });
   });
-  await until('no default CAs', async () => (await scene.condition())?.reason === 'SourceNotFound');
+  await scene.until('no default CAs', async () => (await scene.condition())?.reason === 'SourceNotFound');
   expect((await scene.condition())?.message).toContain('--default-cas');
   expect(await scene.secretTarget()).toBeUndefined();
   expect((await scene.target())?.data).toEqual({ [TARGET_KEY]: joined(...scene.base) });
-  await plain.stop();
 });
 
 /** What a Bundle left that went while no operator ran. */
@@ -158,12 +126,12 @@ test('the keys of a Bundle that went while no operator ran leave an object that 
       await leave('given', ADOPTED)(kube);
     },
   });
+  const scene = new Scene(plain.world, 'given');
   const data = async (name: string) => (await new Scene(plain.world, name).target('shop'))?.data;
-  await until('the key goes', async () => (await data('given'))?.['ca.crt'] === undefined);
+  await scene.until('the key goes', async () => (await data('given'))?.['ca.crt'] === undefined);
   expect(await data('given')).toEqual({ mine: 'stays' });
   // Looked at before the other: names come in order.
   expect(await data('an-orphan')).toEqual({ mine: 'stays', 'ca.crt': 'of the Bundle' });
-  await plain.stop();
 });
 
 test('while Bundles cannot be listed none of them counts as gone', async () => {
@@ -173,8 +141,8 @@ test('while Bundles cannot be listed none of them counts as gone', async () => {
     isServed: false,
     before: leave('given', ADOPTED),
   });
-  await until('the keeper asks', async () => plain.asked() > 0);
-  const { data } = (await new Scene(plain.world, 'given').target('shop')) ?? {};
+  const scene = new Scene(plain.world, 'given');
+  await scene.until('the keeper asks', async () => plain.asked() > 0);
+  const { data } = (await scene.target('shop')) ?? {};
   expect(data).toEqual({ mine: 'stays', 'ca.crt': 'of the Bundle' });
-  await plain.stop();
 });

@@ -1,5 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
-import { type Certificate, HandoverError, isMap, MAX_PEM_BYTES, textOf } from '@handover/material';
+import {
+  type Certificate,
+  type Clock,
+  HandoverError,
+  isMap,
+  MAX_PEM_BYTES,
+  textOf,
+} from '@handover/material';
 import { OperatorError } from '../../error.ts';
 import { certificatesIn, sha256 } from './pool.ts';
 
@@ -45,12 +52,14 @@ const LOOK_MS = 10_000;
 /** The file of `--default-cas`, followed. What was read last stays while the file cannot be read. */
 export class DefaultCasFile {
   readonly #path: string | undefined;
+  readonly #clock: Clock;
   readonly #onChange: () => void;
   #state: DefaultCasState = { why: 'the operator was started without --default-cas' };
   #seen = '';
 
-  constructor(path: string | undefined, onChange: () => void) {
+  constructor(path: string | undefined, clock: Clock, onChange: () => void) {
     this.#path = path;
+    this.#clock = clock;
     this.#onChange = onChange;
   }
 
@@ -62,8 +71,8 @@ export class DefaultCasFile {
     if (this.#path === undefined) return;
     const path = this.#path;
     await this.#look(path);
-    const timer = setInterval(() => void this.#look(path), LOOK_MS).unref();
-    signal.addEventListener('abort', () => clearInterval(timer), { once: true });
+    const timer = this.#clock.every(LOOK_MS, () => void this.#look(path)).unref();
+    signal.addEventListener('abort', () => timer.cancel(), { once: true });
   }
 
   async #look(path: string): Promise<void> {

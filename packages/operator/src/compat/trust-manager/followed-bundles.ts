@@ -10,7 +10,6 @@ import {
   namespaces,
   secrets,
 } from '@handover/kube';
-import { pause } from '@handover/runtime/pause';
 import { OperatorError } from '../../error.ts';
 import { type BundleSeen, bundleSeen, bundles } from './bundle.ts';
 import type { DefaultCasState } from './default-cas.ts';
@@ -175,7 +174,7 @@ export class FollowedBundles {
   async #await(signal: AbortSignal): Promise<void> {
     this.#absence?.(this.#missing());
     while (!signal.aborted) {
-      await pause(KIND_MS, signal).catch(() => undefined);
+      await this.#kube.clock.sleep(KIND_MS, signal);
       if (await this.#served(signal)) {
         this.#bundles.start(signal);
         return;

@@ -1,11 +1,11 @@
-import { bytesOf } from '@handover/material';
+import { bytesOf, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { joined, newCas } from '../../../test/trust-manager/world.ts';
 import { parseDefaultCas } from './default-cas.ts';
 import { certificatesIn, poolOf, sha256 } from './pool.ts';
 import { bodyOf, contentOf, isRight, targetSeen, tooLarge } from './targets.ts';
 
-const cas = await newCas();
+const cas = await newCas(instant(Date.UTC(2030, 0, 1)));
 const pool = poolOf(certificatesIn(cas.join('# a comment\n'), 'test'));
 const bundle = { name: 'mesh', uid: 'u1' };
 const place = { kind: 'ConfigMap', namespace: 'shop', name: 'mesh' } as const;
