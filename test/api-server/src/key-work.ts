@@ -2,6 +2,9 @@
 // (`process.getActiveResourcesInfo`), and not of work on keys.
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
+// Node 20's `X509Certificate.toLegacyObject` in a process without `node:tls` loads half of that module, and leaves `tls.createSecureContext` undefined
+// for good. Tests share a process, so the module is here first.
+import 'node:tls';
 
 type Call = (...args: unknown[]) => unknown;
 const shared = globalThis as { handoverKeyWork?: { underWay: number } };

@@ -1,0 +1,52 @@
+import { readdirSync } from 'node:fs';
+import { instant } from '@handover/material';
+import { TestClock, temporaryFolder } from '@handover/test-api-server';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { turning } from '../../test/capture.ts';
+import { demo, type Moment } from './demo.ts';
+
+/** For temporary files of this test alone: other demos may run beside it. */
+let folder: string;
+beforeEach(() => {
+  folder = temporaryFolder();
+  vi.stubEnv('TMPDIR', folder);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+test('a rotation under live traffic in every direction fails no handshake, and nothing stays behind', async () => {
+  const phases = new Set<string>();
+  let url = '';
+  let page = '';
+  // The handshakes verify by this machine's clock.
+  const clock = new TestClock(instant(Date.now()));
+  const shown = demo({
+    clock,
+    sinceBoot: () => clock.monotonic(),
+    rotations: 1,
+    port: 0,
+    pace: 0.1,
+    signal: new AbortController().signal,
+    onMoment: (moment: Moment) => {
+      phases.add(moment.phase);
+      url = moment.url;
+      if (moment.phase === 'Activating' && page === '')
+        fetch(url).then(async (response) => {
+          page = await response.text();
+        });
+    },
+  });
+  const report = await turning(clock, shown);
+  expect(report).toMatchObject({
+    rotations: 1,
+    failures: 0,
+    problems: [],
+    perRotation: [{ generation: 2, failures: 0 }],
+  });
+  expect(report.handshakes).toBeGreaterThan(100);
+  expect([...phases]).toEqual(expect.arrayContaining(['Stable', 'Introducing', 'Activating']));
+  expect(page).toContain('<title>Handover</title>');
+  await expect(fetch(url)).rejects.toThrow();
+  expect(readdirSync(folder)).toEqual([]);
+});
