@@ -37,3 +37,15 @@ test('the next try is that of the earliest obstacle', () => {
   obstacles.met('y', 'b', now);
   expect(obstacles.nextTry(now)).toBe(after(now, 5_000));
 });
+
+test('an obstacle of an object that is no longer asked for is forgotten, one that is still met is not', () => {
+  const obstacles = new Obstacles();
+  obstacles.met('gone', 'forbidden', now);
+  let at = now;
+  for (let turn = 0; turn < 9; turn++) {
+    obstacles.met('asked', 'forbidden', at);
+    at = obstacles.nextTry(at) ?? at;
+  }
+  expect(obstacles.last('gone')).toBeUndefined();
+  expect(obstacles.last('asked')).toBe('forbidden');
+});

@@ -16,7 +16,18 @@ export class Obstacles {
   met(object: string, why: string, now: Instant): void {
     const times = (this.#known.get(object)?.times ?? 0) + 1;
     const until = after(now, Math.min(LEAST_MS * 2 ** (times - 1), MOST_MS));
+    // In the order in which they were met: those in front were not tried for the longest time.
+    this.#known.delete(object);
     this.#known.set(object, { why: cut(why, MOST_SAID_BY_SERVER), until, times });
+    this.#forget(now);
+  }
+
+  /** What has not been tried although it was due long ago is not asked for any more: its resource was deleted. */
+  #forget(now: Instant): void {
+    for (const [object, { until }] of this.#known) {
+      if (now < until + 2 * MOST_MS) return;
+      this.#known.delete(object);
+    }
   }
 
   overcome(object: string): void {

@@ -94,10 +94,13 @@ test('a TrustBundle says why a target could not be made', async () => {
   await says('TrustBundle', 'mesh', /^Written/);
 });
 
-test('a TLSProfile says why its ConfigMap could not be made', async () => {
+test.each([
+  [403, 'Forbidden'],
+  [500, 'InternalError'],
+])('a TLSProfile says why its ConfigMap could not be made: %i %s', async (status, reason) => {
   const allow = refuse(
-    403,
-    'Forbidden',
+    status,
+    reason,
     ({ method, path }) => method === 'POST' && path.endsWith('/namespaces/team/configmaps'),
   );
   await world.ask('TLSProfile', 'team/modern', { type: 'Modern', configMapName: 'tls' });

@@ -2,9 +2,11 @@ import {
   type AuthorityOutcome,
   authorityRef,
   isConflict,
+  keyText,
   type Listener,
   leftOutAuthority,
   type ProfileOutcome,
+  type ResourceKey,
 } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { Refusals } from '../compat/refusals.ts';
@@ -44,7 +46,7 @@ export class Reports {
   readonly #refusals: Refusals;
   readonly #serviceErrors: ServiceErrors;
   readonly #obstacles = new Map<string, readonly string[]>();
-  /** Passes in a row that failed, by authority. */
+  /** Passes in a row that failed, by resource. */
   readonly #failures = new Map<string, number>();
   #resolved: ResolvedResources | undefined;
 
@@ -66,8 +68,11 @@ export class Reports {
     this.#statuses?.stop();
   }
 
-  forget(authority: string): void {
-    this.#events?.forget(authority);
+  forget({ kind, id }: ResourceKey): void {
+    this.#failures.delete(keyText({ kind, id }));
+    if (kind !== 'Authority') return;
+    this.#events?.forget(id);
+    this.#obstacles.delete(id);
   }
 
   /** The resources that Events are about. */
@@ -113,7 +118,7 @@ export class Reports {
     const { observation, others } = afterTrying(outcome, (object) =>
       home.store.obstacles.why(object, home.clock.now()),
     );
-    this.#failures.delete(id);
+    this.#failures.delete(keyText({ kind: 'Authority', id }));
     const obstacles = [...obstaclesIn(observation), ...others];
     const before = this.#obstacles.get(id) ?? [];
     if (obstacles.join() !== before.join()) on({ kind: 'obstructed', authority: id, obstacles });
@@ -130,11 +135,12 @@ export class Reports {
   }
 
   /** A pass failed. Some errors stand until the owner or an administrator has decided something. */
-  failed(resolved: ResolvedResources, id: string, error: unknown): void {
+  failed(resolved: ResolvedResources, kind: 'Authority' | 'TLSProfile', id: string, error: unknown): void {
     if (!(error instanceof HandoverError) || isConflict(error)) return;
-    const failures = (this.#failures.get(id) ?? 0) + 1;
-    this.#failures.set(id, failures);
-    const declared = find(resolved, 'Authority', id);
+    const key = keyText({ kind, id });
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    const declared = find(resolved, kind, id);
     if (declared === undefined) return;
     const now = this.#options.home.clock.now();
     if (UNDECIDED.test(error.code))
@@ -156,6 +162,7 @@ export class Reports {
 
   profile(id: string, outcome: ProfileOutcome): void {
     const { home } = this.#options;
+    this.#failures.delete(keyText({ kind: 'TLSProfile', id }));
     const declared = home.declared('TLSProfile', id);
     if (declared !== undefined)
       this.#statuses?.put(declared, statusOfProfile(declared, outcome, home.clock.now()));

@@ -134,7 +134,7 @@ export class Term {
     const { resolved, before, isConcerned, waitOf } = await changes.reindex(home);
     if (before !== undefined) this.drifts.resourcesRead(before, resolved, isConcerned);
     for (const key of this.controller.keep(changes.keys ?? [], waitOf))
-      if (key.kind === 'Authority') this.reports.forget(key.id);
+      if (key.kind === 'Authority' || key.kind === 'TLSProfile') this.reports.forget(key);
     this.reports.resources(resolved);
     const open = this.#options.podRequests?.open() ?? [];
     this.controller.add(open.map((id) => ({ kind: 'PodCertificate', id }) as const));
@@ -159,14 +159,14 @@ export class Term {
     const { resolved, resync } = await this.#begin();
     if (!resolved.catalogue.authorities.has(id)) {
       // A pass that was under way while the authority went has told of it once more.
-      this.reports.forget(id);
+      this.reports.forget({ kind: 'Authority', id });
       return NOTHING;
     }
     this.#lookDirectly();
     const outcome = await reconcile(home, id).catch((error: unknown) => {
       // A write may have landed though its answer was lost.
       this.#untold.add(id);
-      this.reports.failed(resolved, id, error);
+      this.reports.failed(resolved, 'Authority', id, error);
       throw error;
     });
     const { plan, observation } = outcome;
@@ -208,7 +208,10 @@ export class Term {
     const { resolved, cached, resync } = await this.#begin();
     const profile = resolved.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
     if (profile === undefined) return NOTHING;
-    const outcome = await reconcileProfile(home, cached, profile);
+    const outcome = await reconcileProfile(home, cached, profile).catch((error: unknown) => {
+      this.reports.failed(resolved, 'TLSProfile', id, error);
+      throw error;
+    });
     const { actions, waiting, wakeAt } = outcome.plan;
     const acted = actions.length > 0;
     this.#moves({ kind: 'TLSProfile', id }, acted || waiting.length > 0);
