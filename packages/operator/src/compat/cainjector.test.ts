@@ -66,7 +66,7 @@ const FROM_SECRET = { 'cert-manager.io/inject-ca-from-secret': 'ns/plain' };
 const FROM_CERTIFICATE = { 'cert-manager.io/inject-ca-from': 'ns/cert' };
 const API_SERVER = { 'cert-manager.io/inject-apiserver-ca': 'true' };
 
-test('nothing is asked for without an annotation', async () => {
+test('an object without an annotation of cainjector gets no CA', async () => {
   expect(await wish({})).toBeUndefined();
   expect(await wish({ 'cert-manager.io/inject-apiserver-ca': 'false' })).toBeUndefined();
 });
@@ -88,7 +88,7 @@ describe('by Secret', () => {
     });
   });
 
-  test('whatever the answer, a Secret to inject from is followed', async () => {
+  test('a Secret to inject from is watched, even while it is missing or refused', async () => {
     for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
       expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
         { plural: 'secrets', name: 'plain' },
@@ -114,7 +114,7 @@ describe('by Certificate', () => {
     );
   });
 
-  test('a Leaf with the name of the Certificate, or with that Secret, counts instead', async () => {
+  test('a Leaf with the name or the Secret of a Certificate counts instead of the Certificate', async () => {
     const authority = { authority: 'ns/mesh' };
     expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
     expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(
@@ -123,7 +123,7 @@ describe('by Certificate', () => {
   });
 });
 
-test('a Secret comes before a Certificate, and that before the API server; a wrong one is not passed over', async () => {
+test('a Secret comes before a Certificate, and a Certificate before the API server; an invalid annotation is not passed over', async () => {
   const all = { ...FROM_SECRET, ...FROM_CERTIFICATE, ...API_SERVER };
   const secrets = [secret('plain', ALLOWED), secret('cert-tls', {})];
   expect((await wish(all, { secrets }))?.source).toMatchObject({ secret: { name: 'ns/plain' } });
@@ -137,13 +137,13 @@ test('a Secret comes before a Certificate, and that before the API server; a wro
   });
 });
 
-test('without a CA of its own our connection has none to give', async () => {
+test('inject-apiserver-ca is refused where the operator’s connection uses no CA of its own', async () => {
   expect((await wish(API_SERVER, { inputs: { apiServerCa: () => undefined } }))?.refused).toContain(
     'does not use a CA of its own',
   );
 });
 
-test('a running cainjector keeps what carries its annotations, unless it is told off', async () => {
+test('a running cainjector keeps the objects with its annotations, unless a person takes them over', async () => {
   const inputs = { running: () => 'cert-manager/cainjector' };
   expect((await wish(API_SERVER, { inputs }))?.refused).toContain(
     'Deployment cert-manager/cainjector is running',

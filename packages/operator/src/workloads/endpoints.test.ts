@@ -70,7 +70,7 @@ const paths = () => server.requests.map(({ path }) => path);
 
 describe('A Service of its own namespace', () => {
   test.each(['web', 'web.prod', 'web.prod.svc', 'web.prod.svc.cluster.local'])(
-    'a Service of its own namespace named %s leads to every pod behind it, each by its own address and port',
+    'a Service of the Authority’s own namespace named %s leads to every pod behind it, by its address and port',
     async (host) => {
       const uids = [await pod('prod', 'a', '10.1.0.1'), await pod('prod', 'b', '10.1.0.2')];
       await pod('evil', 'c', '10.1.0.3');
@@ -90,13 +90,13 @@ describe('A Service of its own namespace', () => {
     },
   );
 
-  test('a Service counts a pod that has no address yet, so that it is waited for', async () => {
+  test('a Service leads to a pod without an address too, so that the pod is waited for', async () => {
     await service();
     const uid = await pod('prod', 'a', '');
     expect(await locate(probe('web:443'))).toEqual({ endpoints: [{ uid }] });
   });
 
-  test('a Service passes over pods that have ended: their address may be another’s', async () => {
+  test('a Service leads to no pods that have ended: another pod may have their address', async () => {
     await service();
     await pod('prod', 'a', '10.1.0.1');
     await pod('prod', 'b', '10.1.0.2');
@@ -165,7 +165,7 @@ describe('Refused, with a reason', () => {
     ['a pod of another namespace', probe('10.1.0.3:443'), /not a pod of namespace prod/],
     ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
     ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
-  ])('%s is refused, with a reason', async (_, consumer, why) => {
+  ])('a consumer at %s is refused, with a reason', async (_, consumer, why) => {
     await service();
     await service({}, 'web', 'evil');
     await pod('prod', 'a', '10.1.0.1');
@@ -177,7 +177,7 @@ describe('Refused, with a reason', () => {
 
 describe('An address', () => {
   test.each(['10.1.0.1', 'fd12::1', 'FD12:0::1'])(
-    'an address of a pod of its own namespace is asked: %s',
+    'a consumer at the address of a pod of the Authority’s own namespace is asked: %s',
     async (ip) => {
       const uid = await pod('prod', 'a', '10.1.0.1');
       await kube.patch(
@@ -191,7 +191,7 @@ describe('An address', () => {
     },
   );
 
-  test('an address outside the cluster is asked where the operator’s own flag names its network', async () => {
+  test('a consumer outside the cluster is asked if the operator’s flag names its network', async () => {
     const named = ['192.0.2.0/24', '127.0.0.0/8'];
     expect(await locate(probe('192.0.2.7:5432'), named)).toMatchObject({
       endpoints: [{ probe: { at: { ip: '192.0.2.7', port: 5432 } } }],
@@ -202,7 +202,7 @@ describe('An address', () => {
   });
 });
 
-test('an account that may not read Services learns why nothing is asked', async () => {
+test('a consumer is refused with the reason if the operator may not read Services', async () => {
   server.faults.add({
     when: ({ path }) => path.endsWith('/services/web'),
     status: 403,
