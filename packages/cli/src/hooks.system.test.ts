@@ -29,7 +29,7 @@ const stateOf = (home: string, name: string): string => {
 };
 
 describe('a hook that hangs', () => {
-  test('delays no other authority and no rotation', async () => {
+  test('a hook that hangs delays no other authority and no rotation', async () => {
     const pids = join(folder(), 'pids');
     const home = homeWith(
       authority('bad'),
@@ -55,7 +55,7 @@ describe('a hook that hangs', () => {
     await running.ended(8_000);
   });
 
-  test('delays no other Leaf of its Authority', async () => {
+  test('a hook that hangs delays no other Leaf of its Authority', async () => {
     const at = folder();
     const [pids, ran] = [join(at, 'pids'), join(at, 'ran')];
     const other = leaf('other', { authority: 'bad', reload: shell(`echo ran > ${ran}`) });
@@ -67,16 +67,19 @@ describe('a hook that hangs', () => {
     await running.ended(8_000);
   });
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends with its children when run gets %s', async (signal) => {
-    const pids = join(folder(), 'pids');
-    const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }))]);
-    await eventually('the hook', () => existsSync(pids));
-    running.child.kill(signal);
-    expect(await running.ended(8_000)).toMatchObject({ code: 0 });
-    await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
-  });
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'a hook that hangs ends with its children when run gets %s',
+    async (signal) => {
+      const pids = join(folder(), 'pids');
+      const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }))]);
+      await eventually('the hook', () => existsSync(pids));
+      running.child.kill(signal);
+      expect(await running.ended(8_000)).toMatchObject({ code: 0 });
+      await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
+    },
+  );
 
-  test('ends with its children when run --once is interrupted', async () => {
+  test('a hook that hangs ends with its children when run --once is interrupted', async () => {
     const pids = join(folder(), 'pids');
     const running = start([
       'run',
@@ -90,7 +93,7 @@ describe('a hook that hangs', () => {
   });
 });
 
-test('a hook that leaves a child with its stderr open has ended when its program has', async () => {
+test('a hook has ended when its program has, even if a child still holds its stderr', async () => {
   const home = homeWith(authority('web'), leaf('web', { reload: shell('sleep 30 & exit 0') }));
   expect(await start(['run', home, '--once']).ended(15_000)).toMatchObject({ code: 0 });
   const failing = homeWith(
@@ -103,7 +106,7 @@ test('a hook that leaves a child with its stderr open has ended when its program
   });
 });
 
-test('a program that does not exist is said at once, beside one that hangs', async () => {
+test('a hook program that does not exist is reported at once, beside one that hangs', async () => {
   const pids = join(folder(), 'pids');
   const home = homeWith(
     authority('bad'),
@@ -128,7 +131,7 @@ test('run --once exits 1 if a hook failed, and 0 when it works again', async () 
   expect(await handoverAs(['run', home, '--once'])).toMatchObject({ code: 0 });
 });
 
-test('reload beside run is carried out by run, also for a bundle', async () => {
+test('reload during run is carried out by run, also for a bundle', async () => {
   const home = homeWith(
     authority('web', { bundle: `{configMapName: web-trust, reload: ${shell('echo bundle >> ran')}}` }),
     leaf('web', { reload: shell('echo leaf >> ran; test -e works') }),

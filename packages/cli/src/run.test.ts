@@ -7,11 +7,11 @@ import { endingOf } from './error-line.ts';
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 describe('help and version', () => {
-  test('the version is the package’s', async () => {
+  test('handover --version prints the version of the package', async () => {
     expect(await handover(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 
-  test('help names every command and shows an example', async () => {
+  test('handover --help names every command and shows an example', async () => {
     const { code, stdout } = await handover(['--help']);
     expect(code).toBe(0);
     for (const name of Object.keys(COMMANDS)) expect(stdout).toContain(`  ${name}`);
@@ -29,7 +29,7 @@ describe('help and version', () => {
     },
   );
 
-  test('without a command help goes to stderr, exit 2', async () => {
+  test('handover without a command prints its help to stderr, exit 2', async () => {
     const { code, stdout, stderr } = await handover([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('Usage: handover');
@@ -50,7 +50,7 @@ describe('wrong usage is one line and exit 2', () => {
     ],
     [['simulate', '--seeds'], "USAGE: option '--seeds <n>' argument missing; see `handover simulate --help`"],
     [['simulate', 'extra'], /^USAGE: too many arguments.*see `handover simulate --help`\n$/],
-  ])('%j', async (args, says) => {
+  ])('wrong usage is one line and exit 2: %j', async (args, says) => {
     const { code, stdout, stderr } = await handover(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     if (typeof says === 'string') expect(stderr).toBe(`${says}\n`);
@@ -69,7 +69,7 @@ test('an unexpected error is one line without a stack', () => {
 
 describe('With --json an error is one JSON document on stderr', () => {
   test.each(Object.keys(COMMANDS).filter((name) => name !== 'check'))(
-    'of %s, usage errors too',
+    'an error of %s with --json is one JSON document on stderr, usage errors too',
     async (name) => {
       const { code, stdout, stderr } = await handover([name, '--json', '--no-such-option']);
       expect(JSON.parse(stderr)).toEqual({
@@ -79,7 +79,7 @@ describe('With --json an error is one JSON document on stderr', () => {
     },
   );
 
-  test('of a home that is not there, and of a command that is not there', async () => {
+  test('an error about a missing home or an unknown command with --json is one JSON document on stderr', async () => {
     const { code, stderr } = await handover(['status', '--json', '--home', 'dir:/no/such/home']);
     expect(JSON.parse(stderr)).toMatchObject({
       error: { code: 'HOME_MISSING', message: expect.any(String) },
@@ -90,7 +90,7 @@ describe('With --json an error is one JSON document on stderr', () => {
     });
   });
 
-  test('but not where --json comes after --', async () => {
+  test('an error is plain text if --json comes after --', async () => {
     const { stderr } = await handover(['status', '--home', 'dir:/no/such/home', '--', '--json']);
     expect(stderr).toMatch(/^[A-Z_]+: /);
   });

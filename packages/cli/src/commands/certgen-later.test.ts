@@ -57,7 +57,7 @@ const leaf = (name: string, lifetime: string, by: string): string =>
 
 describe('A plain run', () => {
   test.each([366, 400])(
-    'on day %i leaves certificates that are valid, for five years as upstream',
+    'a plain run on day %i leaves certificates that are valid for five years, as upstream',
     async (days) => {
       await certgen();
       const [leaf] = certificates('envoy', 'tls.crt');
@@ -71,7 +71,7 @@ describe('A plain run', () => {
     },
   );
 
-  test('every quarter for twelve years never leaves a certificate that another part refuses, and never two old CAs', async () => {
+  test('a plain run every quarter for twelve years never leaves a certificate that another part refuses, and never two old CAs', async () => {
     await certgen();
     for (; passed < 12 * year; passed += 91 * day) {
       expect(await certgen()).toMatchObject({ code: 0 });
@@ -81,14 +81,14 @@ describe('A plain run', () => {
     expect(Number(generations('envoy')[0])).toBeGreaterThan(2);
   });
 
-  test('after all certificates have expired replaces them', async () => {
+  test('a plain run replaces all certificates after they have expired', async () => {
     await certgen();
     passed = 6 * year;
     expect(await certgen()).toMatchObject({ code: 0 });
     expect(allAccept()).toBe(true);
   });
 
-  test('renews a leaf that is due, and no other', async () => {
+  test('a plain run renews a leaf that is due, and no other', async () => {
     const file = join(root, 'two.yaml');
     writeFileSync(file, `${authority('own')}${leaf('short', '90d', 'own')}${leaf('long', '1y', 'own')}`);
     await run('-f', file);
@@ -103,7 +103,7 @@ describe('A plain run', () => {
     expect(after[1]).toBe(before[1]);
   });
 
-  test('S3.8 ends a rotation that a run without --wait began: the old CA is gone, and nothing is rotated again', async () => {
+  test('S3.8 a plain run ends a rotation that a run without --wait began: the old CA is gone, and nothing is rotated again', async () => {
     await certgen();
     const old = certificates('envoy', 'tls.crt');
     await certgen('--rotation-id', '2030-06');
@@ -120,7 +120,7 @@ describe('A plain run', () => {
     expect((await certgen()).stdout).toMatch(/^0 objects written\n/);
   });
 
-  test('S3.2 leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
+  test('S3.2 a plain run leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
     const file = join(root, 'brief.yaml');
     const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
     writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
@@ -144,7 +144,7 @@ describe('A plain run', () => {
   });
 
   test.each([['--rotation-id=takeover'], ['--overwrite']])(
-    'goes on with a takeover that a run with %s and without --wait began',
+    'a plain run goes on with a takeover that a run with %s and without --wait began',
     async (flag) => {
       await adoptable(0);
       await certgen(flag);
@@ -211,11 +211,11 @@ test('S3.2 a junk block and a repeated CA in an old bundle are left out when it 
   }
 });
 
-describe('No run ends with 0 over', () => {
+describe('certgen does not exit 0 over certificates that are not valid', () => {
   test.each([
     ['an expired certificate', 6 * year, / expired at /],
     ['a certificate that is not valid yet', -10 * day, / is not valid before /],
-  ])('%s of another program, which it leaves alone', async (_, age, says) => {
+  ])('certgen does not exit 0 over %s of another program, which it leaves alone', async (_, age, says) => {
     await adoptable(age);
     const before = readFileSync(join(secret('envoy'), 'tls.crt'));
     const { code, stderr, stdout } = await certgen();
@@ -243,16 +243,19 @@ describe('No run ends with 0 over', () => {
       },
       / holds a CA that expired at .*, and 2 other Secrets too;/,
     ],
-  ])('a Secret of another program %s, which it leaves alone', async (_, spoil, says) => {
-    await adoptable(0);
-    await spoil();
-    const { code, stderr } = await certgen();
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*--overwrite.*\n$/);
-    expect(stderr).toMatch(says);
-  });
+  ])(
+    'certgen does not exit 0 over a Secret of another program %s, which it leaves alone',
+    async (_, spoil, says) => {
+      await adoptable(0);
+      await spoil();
+      const { code, stderr } = await certgen();
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*--overwrite.*\n$/);
+      expect(stderr).toMatch(says);
+    },
+  );
 
-  test('an expired certificate that a takeover has yet to replace', async () => {
+  test('certgen does not exit 0 over an expired certificate that a takeover has yet to replace', async () => {
     await adoptable(100 * day, '90d');
     const { code, stdout, stderr } = await certgen('--rotation-id', 'takeover', '--json');
     expect(code).toBe(1);

@@ -21,12 +21,12 @@ beforeEach(async () => {
 });
 
 describe('handover clock', () => {
-  test('says when nothing waits for the clock', async () => {
+  test('handover clock says when nothing waits for the clock', async () => {
     const { stdout } = await at(NOW + hour, UP + hour, 'clock', '--home', home);
     expect(stdout).toBe('the clock shows 2030-06-01T01:00:00.000Z\nnothing waits for the clock\n');
   });
 
-  test('says that the clock jumped ahead, and what waits for it; with --confirm nothing does any more', async () => {
+  test('handover clock says that the clock jumped ahead, and what waits for it; after --confirm nothing waits', async () => {
     const up = UP + minute;
     await at(FAR, up, 'run', dir, '--once');
     const asked = await at(FAR, up, 'clock', '--json', '--home', home);
@@ -45,7 +45,7 @@ describe('handover clock', () => {
     expect(status.authorities[0].generations[0]).toMatchObject({ generation: 2 });
   });
 
-  test('ends CLOCK_BEHIND: dates ahead of the clock are set to now, and a valid CA takes over', async () => {
+  test('handover clock --confirm ends CLOCK_BEHIND: dates ahead of the clock are set to now, and a valid CA takes over', async () => {
     const ahead = UP + minute;
     await at(FAR, ahead, 'clock', '--confirm', '--home', home);
     await at(FAR, ahead, 'run', dir, '--once');
@@ -61,7 +61,7 @@ describe('handover clock', () => {
     expect(status.authorities[0]).toMatchObject({ ready: true, notReady: [] });
   });
 
-  test('is for a directory only', async () => {
+  test('handover clock is for a directory only', async () => {
     const { code, stderr } = await handover(['clock', '--home', 'kube']);
     expect(code).toBe(2);
     expect(stderr).toContain('dir:PATH');

@@ -55,7 +55,7 @@ describe('A file that chmod opened', () => {
     },
   );
 
-  test('keeps the mode that its Leaf declares', async () => {
+  test('a file that chmod opened gets back the mode that its Leaf declares', async () => {
     const dir = await begin('  files: {mode: "0640"}');
     await pass(dir);
     const path = join(dir, 'out', WEB, 'tls.key');
@@ -67,7 +67,7 @@ describe('A file that chmod opened', () => {
     expect(modeOf(path)).toBe('0640');
   });
 
-  test('at the path of an output is named and put right', async () => {
+  test('a file that chmod opened at the path of an output is named and put right', async () => {
     const dir = await begin('  outputs: [{name: all.pem, format: combined, file: {path: etc/all.pem}}]');
     await pass(dir);
     const path = join(dir, 'etc/all.pem');
@@ -82,21 +82,24 @@ describe('A file that chmod opened', () => {
 });
 
 describe('A mode of an output with a private key', () => {
-  test.each(['0777', '0666', '0644', '0601'])('%s is refused', async (mode) => {
-    const dir = await begin(
-      `  outputs: [{name: all.pem, format: combined, file: {path: etc/all.pem, group: root, mode: "${mode}"}}]`,
-    );
-    const ran = await handover(['run', dir, '--once']);
-    expect(ran.stderr).toMatch(
-      new RegExp(
-        `outputs\\[0\\]\\.file\\.mode: "${mode}" gives other users access to a private key; use "0600", or "0640" with a group`,
-      ),
-    );
-    expect(ran.code).not.toBe(0);
-    expect(existsSync(join(dir, 'etc/all.pem'))).toBe(false);
-  });
+  test.each(['0777', '0666', '0644', '0601'])(
+    'mode %s of an output with a private key is refused',
+    async (mode) => {
+      const dir = await begin(
+        `  outputs: [{name: all.pem, format: combined, file: {path: etc/all.pem, group: root, mode: "${mode}"}}]`,
+      );
+      const ran = await handover(['run', dir, '--once']);
+      expect(ran.stderr).toMatch(
+        new RegExp(
+          `outputs\\[0\\]\\.file\\.mode: "${mode}" gives other users access to a private key; use "0600", or "0640" with a group`,
+        ),
+      );
+      expect(ran.code).not.toBe(0);
+      expect(existsSync(join(dir, 'etc/all.pem'))).toBe(false);
+    },
+  );
 
-  test('for a group is refused without the group, and taken with it', async () => {
+  test('a group mode of an output with a private key is refused without the group, and accepted with it', async () => {
     const output = (file: string) =>
       `  outputs: [{name: key.pem, format: pem, content: key, file: {path: etc/key.pem, ${file}}}]`;
     const refused = await begin(output('mode: "0640"'));
@@ -108,7 +111,7 @@ describe('A mode of an output with a private key', () => {
     expect(modeOf(join(taken, 'etc/key.pem'))).toBe('0640');
   });
 
-  test('without a key may be read by all', async () => {
+  test('an output without a private key may be readable by all users', async () => {
     const dir = await begin('  outputs: [{name: c.pem, format: pem, file: {path: etc/c.pem, mode: "0644"}}]');
     await pass(dir);
     expect(modeOf(join(dir, 'etc/c.pem'))).toBe('0644');

@@ -29,13 +29,13 @@ const warned = async (path: string, at = NOW): Promise<readonly string[]> => {
 };
 
 describe('what is in a file', () => {
-  test('a bundle and a chain without faults give no warning', async () => {
+  test('inspect has no warning for a bundle and a chain without faults', async () => {
     expect(await warned(file('ca.crt', pems(ca2.certificate, ca1.certificate)))).toEqual([]);
     expect(await warned(file('tls.crt', pems(leaf, x21)))).toEqual([]);
     expect(await warned(file('alone.crt', pems(leaf)))).toEqual([]);
   });
 
-  test('names, dates, key ids and fingerprint of each certificate are told, one fact per line', async () => {
+  test('inspect prints names, dates, key ids and fingerprint of each certificate, one fact per line', async () => {
     const path = file('tls.crt', pems(leaf, x21));
     const { stdout, stderr, code } = await handover(['inspect', path]);
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
@@ -56,7 +56,7 @@ describe('what is in a file', () => {
     }
   });
 
-  test('a leaf without a subject goes by its first other name', async () => {
+  test('inspect calls a leaf without a subject by its first other name', async () => {
     const path = file('nameless.pem', pems(await leafOf(ca1, null), ca1.certificate));
     expect((await handover(['inspect', path])).stdout).toContain(
       '  subject: (empty: the certificate of envoy.mesh.svc)\n',
@@ -65,19 +65,19 @@ describe('what is in a file', () => {
     expect(stdout).toContain('└─ the certificate of envoy.mesh.svc  #1');
   });
 
-  test('an issuer is found in the other files too', async () => {
+  test('inspect finds an issuer in the other files too', async () => {
     const [tls, ca] = [file('tls.crt', pems(leaf)), file('ca.crt', pems(ca2.certificate))];
     const { stdout } = await handover(['inspect', tls, ca]);
     expect(stdout).toContain(`issued by: certificate 1 of ${ca}\n`);
   });
 
-  test('of two issuers with one key the self-signed one comes first', async () => {
+  test('inspect takes the self-signed one of two issuers with one key', async () => {
     const path = file('all.pem', pems(leaf, x21, ca2.certificate));
     const { stdout } = await handover(['inspect', path]);
     expect(stdout).toContain('issued by: certificate 3, certificate 2\n');
   });
 
-  test('on a terminal each certificate stands below its issuer', async () => {
+  test('inspect on a terminal shows each certificate below its issuer', async () => {
     const path = file('all.pem', pems(leaf, x21, ca1.certificate));
     const { stdout } = await handover(['inspect', path], { terminal: true });
     const [at1, atX, atLeaf] = [
@@ -90,7 +90,7 @@ describe('what is in a file', () => {
     expect(atLeaf).toBeGreaterThan(atX);
   });
 
-  test('two CAs that cross-signed each other are both shown', async () => {
+  test('inspect shows both of two CAs that cross-signed each other', async () => {
     const path = file('circle.pem', pems(x21, await crossOf(ca1, ca2)));
     const { stdout, code } = await handover(['inspect', path], { terminal: true });
     expect(code).toBe(0);
@@ -98,13 +98,13 @@ describe('what is in a file', () => {
     expect(stdout).toContain('#2');
   });
 
-  test('standard input is read for -', async () => {
+  test('inspect reads standard input for -', async () => {
     const { stdout, code } = await handover(['inspect', '-'], { stdin: pems(ca1.certificate) });
     expect(code).toBe(0);
     expect(stdout).toContain('standard input: 1 certificate\n');
   });
 
-  test('two thousand certificates are a right answer, not a hang', async () => {
+  test('inspect reads two thousand certificates without hanging', async () => {
     const path = file(
       'many.pem',
       pems(...Array.from({ length: 1_000 }, () => [ca1.certificate, ca2.certificate]).flat()),
@@ -116,7 +116,7 @@ describe('what is in a file', () => {
 });
 
 describe('warnings', () => {
-  test('a private key is named and never printed', async () => {
+  test('inspect names a private key and never prints it', async () => {
     const key = keyPem(ca1);
     const path = file('ca.crt', pems(ca1.certificate) + key);
     expect(await warned(path)).toEqual(['PRIVATE_KEY_IN_BUNDLE']);
@@ -132,7 +132,7 @@ describe('warnings', () => {
     }
   });
 
-  test('certificates of one name are told apart by the AKI or not at all', async () => {
+  test('inspect tells issuers of one name apart by the AKI or not at all', async () => {
     const [one, two, child] = ['same-name-1', 'same-name-2', 'leaf-without-aki'].map(fixture);
     const { stdout } = await handover(['inspect', file('chain.pem', `${child}${one}${two}`)]);
     expect(stdout).toContain('warning: SAME_NAME_WITHOUT_AKI: certificate 1: no AKI, and 2 certificates');
@@ -141,7 +141,7 @@ describe('warnings', () => {
     expect(await warned(file('crossed.pem', pems(leaf, x21, ca2.certificate, ca1.certificate)))).toEqual([]);
   });
 
-  test('expired counts from the very end, and not before it', async () => {
+  test('inspect calls a certificate expired from the very end of its validity, and not before', async () => {
     const path = file('ca.crt', pems(ca1.certificate));
     const end = ca1.certificate.notAfter;
     expect(await warned(path, instant(end - 1000))).toEqual([]);
@@ -150,12 +150,12 @@ describe('warnings', () => {
     expect(stdout).toContain('warning: EXPIRED: certificate 1: expired 3 days ago\n');
   });
 
-  test('a certificate from the future is named', async () => {
+  test('inspect warns of a certificate that is not valid yet', async () => {
     const path = file('ca.crt', pems((await caOf(3, NOW + 5 * day)).certificate));
     expect(await warned(path)).toEqual(['NOT_YET_VALID']);
   });
 
-  test('a leaf may lead a chain, and may not stand among anchors', async () => {
+  test('inspect accepts a leaf at the head of a chain, and warns of one among anchors', async () => {
     expect(await warned(file('roots.pem', pems(ca1.certificate, leaf)))).toEqual(['LEAF_AS_ANCHOR']);
     expect(await warned(file('pair.pem', pems(leaf, ca1.certificate)))).toEqual(['LEAF_AS_ANCHOR']);
     expect(await warned(file('pair.pem', pems(leaf, ca2.certificate)))).toEqual([]);
@@ -163,13 +163,13 @@ describe('warnings', () => {
     expect(await warned(file('candle.crt', pems(leaf)))).toEqual([]);
   });
 
-  test('text between blocks is one warning, however much there is', async () => {
+  test('inspect has one warning for text between blocks, however much there is', async () => {
     const path = file('ca.crt', `one\n${pems(ca1.certificate)}two\n\nthree\n${pems(ca2.certificate)}`);
     const { stdout } = await handover(['inspect', path]);
     expect(stdout).toContain('warning: JUNK: line 1: text outside the blocks: "one", and in 2 more places');
   });
 
-  test('other blocks are named', async () => {
+  test('inspect names other PEM blocks', async () => {
     const path = file(
       'ca.crt',
       `${pems(ca1.certificate)}-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n`,
@@ -196,16 +196,19 @@ describe('what cannot be inspected', () => {
     ['20 MB', () => file('huge.pem', 'x'.repeat(20_000_000)), 'FILE_TOO_LARGE'],
     ['a device without an end', () => '/dev/zero', 'FILE_NOT_REGULAR'],
   ];
-  test.each(cases)('%s is one line with a code and the name, exit 1', async (_what, path, expected) => {
-    const name = path();
-    const { code, stdout, stderr } = await handover(['inspect', name]);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(ERROR_LINE);
-    expect(stderr.startsWith(`${expected}: `)).toBe(true);
-    expect(stderr).toContain(name);
-  });
+  test.each(cases)(
+    'inspect of %s is one line with a code and the name, exit 1',
+    async (_what, path, expected) => {
+      const name = path();
+      const { code, stdout, stderr } = await handover(['inspect', name]);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(ERROR_LINE);
+      expect(stderr.startsWith(`${expected}: `)).toBe(true);
+      expect(stderr).toContain(name);
+    },
+  );
 
-  test('a file that may not be read is FILE_FORBIDDEN', async () => {
+  test('inspect of a file that may not be read is FILE_FORBIDDEN', async () => {
     const path = file('secret.pem', pems(ca1.certificate));
     chmodSync(path, 0);
     // Root can read everything, so it becomes the user nobody for a while.
@@ -218,7 +221,7 @@ describe('what cannot be inspected', () => {
     }
   });
 
-  test('one bad file does not hide the others', async () => {
+  test('inspect shows the good files beside a bad one', async () => {
     const good = file('good.pem', pems(ca1.certificate));
     const absent = join(dir, 'absent.pem');
     const plain = await handover(['inspect', absent, good]);
@@ -233,7 +236,7 @@ describe('what cannot be inspected', () => {
     expect(document.errors).toMatchObject([{ file: absent, code: 'FILE_MISSING' }]);
   });
 
-  test('a name cannot steer the terminal', async () => {
+  test('inspect prints no control characters from names of files and certificates', async () => {
     const folder = join(dir, 'a\u001b[2Jb');
     mkdirSync(folder, { recursive: true });
     const { stderr } = await handover(['inspect', join(folder, 'absent')]);

@@ -53,7 +53,7 @@ test('reload runs a hook again, prints its result, and its exit code is the resu
   expect(ranIn(home).filter((line) => line === 'bundle')).toHaveLength(2);
 });
 
-test('reload refuses what names no hook, or more than one', async () => {
+test('reload refuses arguments that name no hook, or more than one', async () => {
   const home = `dir:${homeWith('true')}`;
   for (const [args, code, line] of [
     [
@@ -75,7 +75,7 @@ test('reload refuses what names no hook, or more than one', async () => {
 });
 
 describe('how a hook ended is shown', () => {
-  test('by status, plan and rotate, as text and as JSON, in another process and after a restart', async () => {
+  test('status, plan and rotate show how a hook ended, as text and as JSON, in another process and after a restart', async () => {
     const home = homeWith(FAILS);
     await handover(['run', home, '--once']);
     const at = `dir:${home}`;
@@ -111,7 +111,7 @@ describe('how a hook ended is shown', () => {
     expect(waited.code).toBe(1);
   });
 
-  test('and only its owner can read it on disk', async () => {
+  test('the result of a hook on disk can be read by its owner only', async () => {
     const home = homeWith('true');
     await handover(['run', home, '--once']);
     const record = join(home, 'state/reloads/Leaf_default_web.json');

@@ -8,34 +8,40 @@ const json = async (...args: readonly string[]) => {
 };
 
 describe('the report', () => {
-  test.each(['phased', 'instant'])('%s fails no handshake, exit 0', async (strategy) => {
-    const { code, report } = await json('--strategy', strategy, '--seeds', '5');
-    expect(code).toBe(0);
-    expect(report).toMatchObject({ strategy, seeds: 5, failures: 0, firstFailure: null });
-    expect(report.rotations).toBeGreaterThan(0);
-    expect(report.handshakes).toBeGreaterThan(0);
-    expect(Object.keys(report)).toEqual([
-      'strategy',
-      'seeds',
-      'rotations',
-      'handshakes',
-      'failures',
-      'seconds',
-      'firstFailure',
-    ]);
-  });
+  test.each(['phased', 'instant'])(
+    'simulate with strategy %s fails no handshake, exit 0',
+    async (strategy) => {
+      const { code, report } = await json('--strategy', strategy, '--seeds', '5');
+      expect(code).toBe(0);
+      expect(report).toMatchObject({ strategy, seeds: 5, failures: 0, firstFailure: null });
+      expect(report.rotations).toBeGreaterThan(0);
+      expect(report.handshakes).toBeGreaterThan(0);
+      expect(Object.keys(report)).toEqual([
+        'strategy',
+        'seeds',
+        'rotations',
+        'handshakes',
+        'failures',
+        'seconds',
+        'firstFailure',
+      ]);
+    },
+  );
 
-  test.each(['replace', 'carry-over'])('%s fails a handshake, names the pair, exit 1', async (strategy) => {
-    const { code, report } = await json('--strategy', strategy, '--seeds', '3');
-    expect(code).toBe(1);
-    expect(report.failures).toBeGreaterThan(0);
-    expect(report.firstFailure).toMatchObject({ seed: 1, kind: 'handshake' });
-    const again = await json('--strategy', strategy, '--from', '2', '--seeds', '1');
-    expect(again.report.firstFailure.seed).toBe(2);
-  });
+  test.each(['replace', 'carry-over'])(
+    'simulate with strategy %s fails a handshake, names the pair, exit 1',
+    async (strategy) => {
+      const { code, report } = await json('--strategy', strategy, '--seeds', '3');
+      expect(code).toBe(1);
+      expect(report.failures).toBeGreaterThan(0);
+      expect(report.firstFailure).toMatchObject({ seed: 1, kind: 'handshake' });
+      const again = await json('--strategy', strategy, '--from', '2', '--seeds', '1');
+      expect(again.report.firstFailure.seed).toBe(2);
+    },
+  );
 
   test.each(['phased', 'replace'])(
-    'shares of the seeds of %s add up to the same as the whole',
+    'simulate in shares of the seeds gives the same report as in one run, with strategy %s',
     async (strategy) => {
       const args = ['--strategy', strategy, '--seeds', '6'];
       const whole = await json(...args);
@@ -46,7 +52,7 @@ describe('the report', () => {
     },
   );
 
-  test('a fleet of its owner gets as many consumers as it has', async () => {
+  test('simulate --consumers makes a fleet of that size', async () => {
     const few = await json('--consumers', '3', '--delays', '0,5.5', '--seeds', '1');
     const many = await json('--consumers', '30', '--delays', '0,5.5', '--seeds', '1');
     expect(few.code).toBe(0);
@@ -55,14 +61,14 @@ describe('the report', () => {
 });
 
 describe('for people', () => {
-  test('a strategy of ours ends with 0 failures', async () => {
+  test('simulate with a strategy of Handover ends with 0 failures', async () => {
     const { code, stdout } = await handover(['simulate', '--seeds', '2']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^strategy +phased$/m);
     expect(stdout).toMatch(/^0 failures: /m);
   });
 
-  test('the first pair that fails is explained, with the command that shows it again', async () => {
+  test('simulate explains the first pair that fails, with the command that shows it again', async () => {
     const { code, stdout } = await handover([
       'simulate',
       '--strategy',
@@ -79,7 +85,7 @@ describe('for people', () => {
     expect(stdout).toContain('handover simulate --strategy replace --delays 0,30 --from 1 --seeds 1');
   });
 
-  test('progress is one changing line on a terminal and plain lines elsewhere', async () => {
+  test('simulate shows progress in one changing line on a terminal and in plain lines elsewhere', async () => {
     const args = ['simulate', '--strategy', 'carry-over', '--seeds', '8'];
     const terminal = await handover(args, { terminal: true });
     expect(terminal.stderr).toContain('\r\u001b[K1 of 8 worlds');
@@ -100,7 +106,7 @@ test.each([
   ['--delays', '0,,3', /--delays/],
   ['--delays', 'soon', /--delays/],
   ['--from', 'x', /--from/],
-])('%s %j is a usage error: one line, exit 2', async (flag, value, says) => {
+])('simulate %s %j is a usage error: one line, exit 2', async (flag, value, says) => {
   const { code, stdout, stderr } = await handover(['simulate', flag, value]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(ERROR_LINE);

@@ -30,7 +30,7 @@ afterAll(() => {
 });
 
 describe('handover tls check', () => {
-  test('a server that matches: a table, exit 0', async () => {
+  test('tls check prints a table and exits 0 for a server that matches its profile', async () => {
     const { code, stdout, stderr } = await handover(['tls', 'check', modern, '--profile', 'Modern']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.split('\n').slice(0, 7)).toEqual([
@@ -47,7 +47,7 @@ describe('handover tls check', () => {
     expect(stdout).not.toContain('mismatch');
   });
 
-  test('one that does not: what and why, exit 1; the same as JSON', async () => {
+  test('tls check says what does not match and why, as text and JSON, and exits 1', async () => {
     const { code, stdout } = await handover(['tls', 'check', intermediate, '--profile', 'Modern']);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ {2}TLS 1\.2 +accepted with 2 suites +forbids it +<- mismatch$/m);
@@ -81,7 +81,7 @@ describe('handover tls check', () => {
     });
   });
 
-  test('without a profile it is Intermediate', async () => {
+  test('tls check compares with Intermediate by default', async () => {
     expect(JSON.parse((await handover(['tls', 'check', intermediate, '--json'])).stdout)).toMatchObject({
       ok: true,
       profile: { name: 'Intermediate' },
@@ -89,7 +89,7 @@ describe('handover tls check', () => {
     expect((await handover(['tls', 'check', modern])).code).toBe(1);
   });
 
-  test('a custom profile comes from a file or from standard input; its unknown names are not tried', async () => {
+  test('tls check reads a custom profile from a file or from standard input, and does not try its unknown names', async () => {
     const custom = {
       ciphers: ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
       minTLSVersion: 'VersionTLS13',
@@ -114,7 +114,7 @@ describe('handover tls check', () => {
     expect(bad.stderr).toMatch(/^TLS_PROFILE_INVALID: /);
   });
 
-  test('a server that cannot be checked is one line, or a document with --json; exit 1', async () => {
+  test('tls check of a server that cannot be checked is one line, or a document with --json; exit 1', async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await new Promise((listening) => silent.once('listening', listening));
     servers.push(silent);
@@ -153,13 +153,13 @@ describe('handover tls check', () => {
     [['x:1', 'y:1']],
     [['--home', 'kube', 'a/b/c']],
     [['--home', 'kube', 'https://web']],
-  ])('wrong usage is one line, exit 2: %j', async (args) => {
+  ])('tls check with wrong usage is one line, exit 2: %j', async (args) => {
     const ran = await handover(['tls', 'check', ...args]);
     expect(ran).toMatchObject({ code: 2, stdout: '' });
     expect(ran.stderr).toMatch(ERROR_LINE);
   });
 
-  test('an IPv6 address stands in brackets', async () => {
+  test('tls check takes an IPv6 address in brackets', async () => {
     const six = await tlsServer({ minVersion: 'TLSv1.3' }, '::1');
     servers.push(six.server);
     const { code, stdout } = await handover(['tls', 'check', `[::1]:${six.port}`, '--profile', 'Modern']);
@@ -251,20 +251,23 @@ describe('handover tls check --home kube', () => {
   const check = (...args: readonly string[]) =>
     handover(['tls', 'check', '--home', 'kube', '--kubeconfig', kubeconfig, ...args]);
 
-  test.each(['mesh/web:https', 'mesh/web:443'])('%s: every ready pod once, by its name', async (text) => {
-    const { code, stdout, stderr } = await check(text, '--profile', 'Modern', '--json');
-    expect(code).toBe(1);
-    expect(stderr).toBe('skipped, not ready: web-c\n');
-    const { servers: seen } = JSON.parse(stdout);
-    expect(seen).toMatchObject([
-      { pod: 'web-a', verdict: 'match', servername: 'web.mesh.svc', address: `127.0.0.1:${port}` },
-      { pod: 'web-b', verdict: 'mismatch' },
-    ]);
-    expect(seen).toHaveLength(2);
-    expect([...asked]).toEqual(['web.mesh.svc']);
-  });
+  test.each(['mesh/web:https', 'mesh/web:443'])(
+    'tls check of Service %s checks every ready pod once, by its name',
+    async (text) => {
+      const { code, stdout, stderr } = await check(text, '--profile', 'Modern', '--json');
+      expect(code).toBe(1);
+      expect(stderr).toBe('skipped, not ready: web-c\n');
+      const { servers: seen } = JSON.parse(stdout);
+      expect(seen).toMatchObject([
+        { pod: 'web-a', verdict: 'match', servername: 'web.mesh.svc', address: `127.0.0.1:${port}` },
+        { pod: 'web-b', verdict: 'mismatch' },
+      ]);
+      expect(seen).toHaveLength(2);
+      expect([...asked]).toEqual(['web.mesh.svc']);
+    },
+  );
 
-  test('a Service of one port needs no port; the server name can be another', async () => {
+  test('tls check of a Service with one port needs no port, and the server name can be another', async () => {
     asked.clear();
     const { code, stdout } = await check('mesh/single', '--profile', 'Modern', '--servername', 'web.example');
     expect(code).toBe(0);
@@ -283,7 +286,7 @@ describe('handover tls check --home kube', () => {
     ['single', 1, /^SERVICE_MISSING: Service default\/single does not exist/],
     ['mesh/idle', 1, /^SERVICE_WITHOUT_PODS: .*not ready: idle-a/],
     ['mesh/web:metrics', 1, /^TLS_UNREACHABLE: .*so run it in the cluster\n$/],
-  ])('%s is one line', async (text, code, says) => {
+  ])('tls check of Service %s fails in one line', async (text, code, says) => {
     const ran = await check(text);
     expect(ran).toMatchObject({ code, stdout: '' });
     expect(ran.stderr).toMatch(says);

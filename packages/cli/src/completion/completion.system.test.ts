@@ -40,13 +40,13 @@ const offered = (line: string): readonly string[] => {
 };
 
 describe('In bash, Tab offers', () => {
-  test('every command there is', () => {
+  test('Tab in bash offers every command', () => {
     expect(offered('handover ')).toEqual(Object.keys(COMMANDS));
     expect(offered('handover di')).toEqual(['distrust']);
     expect(offered('handover --v')).toEqual(['--version']);
   });
 
-  test('the flags of the command, and the values that a flag or an argument may have', () => {
+  test('Tab in bash offers the flags of the command, and the values that a flag or an argument may have', () => {
     expect(offered('handover rotate --')).toEqual([
       '--home',
       '--kubeconfig',
@@ -68,7 +68,7 @@ describe('In bash, Tab offers', () => {
     expect(offered('handover tls check localhost:443 --profile-file ca')).toEqual(['ca.crt']);
   });
 
-  test('the authorities of the home, also one that is named behind, and never runs what a file is called', () => {
+  test('Tab in bash offers the authorities of the home, also of a --home further on, and never runs the name of a file', () => {
     expect(offered('handover rotate ')).toEqual(['default/internal', 'mesh/edge']);
     expect(offered('handover status --json m')).toEqual(['mesh/edge']);
     expect(offered('handover rotate --id q1 d')).toEqual(['default/internal']);
@@ -77,7 +77,7 @@ describe('In bash, Tab offers', () => {
     expect(spawnSync('test', ['-e', trap]).status).toBe(1);
   });
 
-  test('homes and files, without what bash counts as a word of its own', () => {
+  test('Tab in bash offers homes and files, though bash splits words at colons', () => {
     expect(offered('handover status --home ')).toEqual(['dir:']);
     expect(offered(`handover status --home dir:${home}/st`)).toEqual([`${home}/state`]);
     expect(offered('handover inspect ca')).toEqual(['ca.crt']);
