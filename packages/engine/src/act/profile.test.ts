@@ -143,7 +143,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toHaveLength(1);
   });
 
-  test('A TLSProfile that was put right before everybody was rolled still rolls them', async () => {
+  test('A TLSProfile that was restored before every workload was rolled still rolls the others', async () => {
     await reconcileProfile(home(), INTERMEDIATE);
     await reconcileProfile(home(), MODERN);
     const { record, data } = await world.object(ID);
@@ -156,7 +156,7 @@ describe('A TLSProfile', () => {
     expect(stamps).toHaveLength(1);
   });
 
-  test('A TLSProfile whose object was deleted while it changed still rolls who runs with the old one', async () => {
+  test('A TLSProfile whose object was deleted during a change still rolls workloads with the old profile', async () => {
     const { hash } = await reconcileProfile(home(), INTERMEDIATE);
     remembered = hash;
     world = new World();
@@ -191,7 +191,7 @@ describe('A TLSProfile', () => {
     );
   });
 
-  test('A TLSProfile by name is nothing to warn of, whatever this OpenSSL lacks; an unknown name is', async () => {
+  test('A TLSProfile by name causes no warning, whatever this OpenSSL lacks; an unknown name does', async () => {
     for (const type of ['Old', 'Intermediate', 'Modern'])
       expect((await reconcileProfile(home(), profile(`{type: ${type}}`))).resolved).toMatchObject({
         warnings: [],

@@ -68,7 +68,7 @@ describe('Two runs at once', () => {
   });
 });
 
-test('a plain run creates what is missing and repairs what was changed, and writes nothing else', async () => {
+test('a plain run of certgen creates what is missing and repairs what was changed, and writes nothing else', async () => {
   await run(world.home);
   const a = await world.object('default/secrets/a');
   const trust = 'default/configmaps/mesh-trust/ca.crt';
@@ -84,7 +84,7 @@ test('a plain run creates what is missing and repairs what was changed, and writ
   expect(await run(world.home)).toMatchObject({ written: 0 });
 });
 
-test('a restart that is due as soon as caches have passed is said, until it has been made', async () => {
+test('certgen reports a restart that is due as soon as caches have passed, until it has been made', async () => {
   const stamped: Stamp[] = [];
   const reader: ConsumerFound = {
     id: 'Deployment default/reader',

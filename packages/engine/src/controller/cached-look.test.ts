@@ -211,7 +211,7 @@ describe('A workload that reads its files only when it starts', () => {
 });
 
 describe('First sight', () => {
-  test('First sight takes the date from an instance that was dated in the future, for good', async () => {
+  test('An instance that was dated in the future never gets a date', async () => {
     const instance = { uid: 'p1', ready: true, stamp: undefined, proofs: [] };
     const { workloadVersion: _, ...base } = restartOnly('v1');
     const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };

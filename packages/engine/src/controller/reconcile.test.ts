@@ -197,7 +197,7 @@ spec:
     expect(world.objects.writes).toEqual([]);
   });
 
-  test('A TrustBundle carries the rotation of each', async () => {
+  test('A TrustBundle of two authorities follows the rotation of each', async () => {
     await converged();
     world.rotate.push('r');
     for (let step = 0; step < 4; step++) {

@@ -67,8 +67,8 @@ const issued = (path: string): string[] => [...visible(path).chains.keys()].sort
 const without = (path: string, leaf: string): void =>
   rmSync(join(path, 'out/default/secrets', leaf), { recursive: true });
 
-describe('other leaves of the authority are issued, and their programs reload, while one leaf', () => {
-  test('other leaves of the authority are issued, and their programs reload, while one leaf has a file that its owner made too large: it is restored', async () => {
+describe('other leaves of the authority are issued, and their programs reload', () => {
+  test('other leaves of the authority are issued while one leaf has a file that its owner made too large: it is restored', async () => {
     const path = directories.make(yaml());
     await pass(open(path));
     const file = join(path, 'out/default/secrets/bad/ca.crt');
@@ -80,7 +80,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     expect(visible(path).bundles.get('secrets/bad')).toBe(visible(path).bundles.get('secrets/good'));
   });
 
-  test('other leaves of the authority are issued, and their programs reload, while one leaf cannot be read because its owner holds a lease on a file', async () => {
+  test('other leaves of the authority are issued while one leaf cannot be read because its owner holds a lease on a file', async () => {
     const path = directories.make(yaml());
     await pass(open(path));
     without(path, 'good');
@@ -90,7 +90,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     expect(again.told()).toEqual(['default/good']);
   });
 
-  test('names an owner that does not exist, or no longer exists', async () => {
+  test('other leaves of the authority are issued while one leaf names an owner that does not exist, or no longer exists', async () => {
     const unknown = yaml(', files: {owner: nosuchuser}');
     for (const before of [undefined, yaml()]) {
       const path = directories.make(before ?? unknown);
@@ -106,7 +106,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     }
   });
 
-  test('other leaves of the authority are issued, and their programs reload, while one leaf cannot be written', async () => {
+  test('other leaves of the authority are issued while one leaf cannot be written', async () => {
     const path = directories.make(yaml());
     const again = open(path, refusing('EPERM', 'write'));
     expect(await pass(again)).toMatch(/^cannot write .*bad.*: not permitted; only root may give files/);
@@ -114,7 +114,7 @@ describe('other leaves of the authority are issued, and their programs reload, w
     expect(again.told()).toEqual(['default/good']);
   });
 
-  test('other leaves of the authority are issued, and their programs reload, while one leaf or a bundle uses a name that handover reserves', async () => {
+  test('other leaves of the authority are issued while one leaf or a bundle uses a name that handover reserves', async () => {
     const bundle = `---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle

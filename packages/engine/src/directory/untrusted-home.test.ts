@@ -23,14 +23,14 @@ describe('A directory that cannot be trusted is refused', () => {
     ['mesh.yaml', 0o666, /^HOME_WRITABLE_BY_OTHERS: .*mesh\.yaml/],
     ['state', 0o770, /^HOME_WRITABLE_BY_OTHERS: .*state/],
     ['state', 0o755, /^HOME_STATE_EXPOSED/],
-  ])('when %s has mode %o', async (name, mode, says) => {
+  ])('a home is refused when its file %j has mode %o', async (name, mode, says) => {
     const path = directories.make();
     await pass(path);
     chmodSync(join(path, name), mode);
     expect(await codeOf(() => pass(path))).toMatch(says);
   });
 
-  test('when it does not exist, is empty, or belongs to another user', async () => {
+  test('a home is refused when it does not exist, is empty, or belongs to another user', async () => {
     expect(await codeOf(() => directories.home('/nonexistent/dir').load())).toMatch(/^HOME_MISSING/);
     expect(await codeOf(() => directories.home(directories.make('')).load())).toMatch(/^HOME_EMPTY/);
     const uid = process.getuid?.() ?? 0;

@@ -101,7 +101,7 @@ describe('Asked for its status, a server that', () => {
     ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
     ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
     ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],
-  ])('Asked for its status, a server that %s shows nothing, and is left', async (_, answer) => {
+  ])('a server that %s when asked for its status shows nothing, and is given up', async (_, answer) => {
     const port = await hostile(answer);
     const { result, seconds } = await timed(
       askStatus({ url: `http://127.0.0.1:${port}/` }, record, now, clock),
@@ -115,7 +115,7 @@ describe('Asked for its status, a server that', () => {
     await allClosed();
   });
 
-  test('Asked for its status, a server that never ends its TLS handshake shows nothing, and is left', async () => {
+  test('a server that never ends its TLS handshake when asked for its status shows nothing, and is given up', async () => {
     const port = await hostile(drip('', '\x16\x03\x03\x00\x01'));
     const { result, seconds } = await timed(
       askStatus({ url: `https://127.0.0.1:${port}/` }, record, now, clock),
@@ -126,7 +126,7 @@ describe('Asked for its status, a server that', () => {
   });
 });
 
-test('probed, a server that drips its handshake is left, and shows nothing', async () => {
+test('a server that drips its handshake when probed shows nothing, and is given up', async () => {
   const port = await hostile(drip('', '\x16'));
   const random = (bytes: number) => new Uint8Array(bytes).fill(7);
   const log = { issued: async () => {} };
@@ -139,7 +139,7 @@ test('probed, a server that drips its handshake is left, and shows nothing', asy
   await allClosed();
 });
 
-test('a document full of unknown CAs is read in one pass', () => {
+test('a status document full of unknown CAs is read in one pass', () => {
   const anchors = ['ca1', ...Array.from({ length: 50_000 }, (_, index) => String(index))];
   const at = new Date(now).toISOString();
   const text = JSON.stringify({ version: 1, at, pid: 1, sources: [{ anchors }, { anchors }] });

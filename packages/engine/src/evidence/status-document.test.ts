@@ -161,7 +161,7 @@ describe('A consumer with a status document', () => {
     expect(readDocument(JSON.stringify(both), record, homes.now).proof?.anchors).toHaveLength(2);
   });
 
-  test('one leaf without a readable issuer makes the document no evidence for any; notation does not matter', async () => {
+  test('one leaf without a readable issuer makes a status document no evidence for any leaf; notation does not matter', async () => {
     const home = homes.mesh('');
     await pass(home);
     const record = await recordOf(home);

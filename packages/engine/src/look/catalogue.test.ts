@@ -47,7 +47,7 @@ describe('Two resources that would write the same object are refused', () => {
     expect(() => catalogue(yaml)).toThrow(says);
   });
 
-  test('Two resources that would write the same object are refused: but two keys of one ConfigMap are two objects', async () => {
+  test('Two resources that write two keys of one ConfigMap are both accepted', async () => {
     const world = new World();
     const resources = catalogue(
       join(

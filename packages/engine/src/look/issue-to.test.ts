@@ -117,7 +117,7 @@ describe('A list that is given counts for every namespace', () => {
       'dnsNames: [a.NAMESPACE.svc]',
       'spec.lifetime: "90d" is too long (allowed: 30d or less)',
     ],
-  ])('A list that is given counts for every namespace: %s: %s is %s', (issueTo, leaf, expected) => {
+  ])('A list in issueTo counts for every namespace: %s: %s is %s', (issueTo, leaf, expected) => {
     for (const namespace of ['far', 'home']) {
       const here = (text: string) => text.replaceAll('NAMESPACE', namespace);
       expect(answer(open(issueTo), namespace, here(leaf))).toContain(here(expected));
@@ -161,18 +161,18 @@ describe('A pattern is refused by the schema', () => {
     ['of addresses with a prefix too long', 'ipAddresses: [10.0.0.0/33]'],
     ['of addresses with a star', 'ipAddresses: ["10.0.0.*"]'],
     ['of IPv4 addresses in IPv6 form', 'ipAddresses: ["::ffff:10.0.0.0/104"]'],
-  ])('A pattern is refused by the schema %s', (_, issueTo) => {
+  ])('A pattern in issueTo is refused by the schema %s', (_, issueTo) => {
     expect(answer(issueTo, 'home', 'dnsNames: [a]')).toMatch(/^no Leaf: .*spec\.issueTo\./);
   });
 
-  test('a shortest lifetime above the longest, too', () => {
+  test('A minLifetime above maxLifetime is refused by the schema', () => {
     expect(answer('minLifetime: 2h, maxLifetime: 1h', 'home', 'dnsNames: [a]')).toContain(
       'spec.issueTo.minLifetime: "2h" is longer than maxLifetime "1h"; lower it',
     );
   });
 });
 
-test('a pattern with many stars costs nothing: it is refused before any name is tried on it', () => {
+test('A pattern with many stars costs nothing: it is refused before any name is tried on it', () => {
   const began = performance.now();
   const said = answer(`dnsNames: ["${'*a'.repeat(20)}*b"]`, 'home', `dnsNames: [${'a'.repeat(60)}]`);
   expect(performance.now() - began).toBeLessThan(10_000);

@@ -11,7 +11,7 @@ test('a Leaf of another namespace is refused unless namespaceSelector selects it
   expect(answer(near, 'near', 'dnsNames: [x.near.svc]')).toBe('issued');
 });
 
-describe('A Leaf of another namespace has by default', () => {
+describe('A Leaf of another namespace may have by default', () => {
   test.each([
     ['a name of a Service of its own', 'dnsNames: [x.far.svc, x.far.svc.cluster.local]'],
     ['a name of a StatefulSet pod', 'dnsNames: [pod-0.db.far.svc, pod-0.db.far.svc.cluster.local]'],
@@ -22,12 +22,12 @@ describe('A Leaf of another namespace has by default', () => {
     ['an RSA-3072 key', 'dnsNames: [x.far.svc], key: RSA-3072'],
     ['a life of one hour', 'dnsNames: [x.far.svc], lifetime: 1h'],
     ['a long life renewed early', 'dnsNames: [x.far.svc], lifetime: 90d, renew: {at: 1%}'],
-  ])('A Leaf of another namespace has by default %s', (_, leaf) => {
+  ])('A Leaf of another namespace may have by default %s', (_, leaf) => {
     expect(answer(OPEN, 'far', leaf)).toBe('issued');
   });
 });
 
-describe('A Leaf of another namespace by default does not have', () => {
+describe('A Leaf of another namespace may not have by default', () => {
   test.each([
     ['a name of the authority', 'dnsNames: [x.home.svc]', 'spec.dnsNames: "x.home.svc"'],
     ['its second name, if that is of another', 'dnsNames: [x.far.svc, y.prod.svc]', '"y.prod.svc"'],
@@ -81,7 +81,7 @@ describe('A Leaf of another namespace by default does not have', () => {
       'dnsNames: [x.far.svc], lifetime: 1h, renew: {at: 1%}',
       'spec.renew: a renewal after 36s',
     ],
-  ])('A Leaf of another namespace by default does not have %s', (_, leaf, says) => {
+  ])('A Leaf of another namespace may not have by default %s', (_, leaf, says) => {
     const said = answer(OPEN, 'far', leaf);
     expect(said).toContain('authority home/mesh refuses it: ');
     expect(said).toContain(says);
@@ -89,7 +89,7 @@ describe('A Leaf of another namespace by default does not have', () => {
   });
 });
 
-describe('No Leaf, in whatever namespace, is one', () => {
+describe('A Leaf of any namespace is refused', () => {
   test.each([
     [
       'for a server without a host name',
@@ -116,7 +116,7 @@ describe('No Leaf, in whatever namespace, is one', () => {
       'dnsNames: [x.far.svc], subject: {organizationalUnits: [x]}',
       'unknown field',
     ],
-  ])('No Leaf, in whatever namespace, is one: %s', (_, leaf, says) => {
+  ])('A Leaf of any namespace is refused %s', (_, leaf, says) => {
     for (const namespace of ['far', 'home']) {
       expect(answer(OPEN, namespace, leaf)).toMatch(/^no Leaf: /);
       expect(answer(OPEN, namespace, leaf)).toContain(says);

@@ -19,13 +19,13 @@ const said = (path: string, follow = true): string => {
 };
 
 describe('A file is read', () => {
-  test.each([0, 1, 4_095, 4_096, 4_097, 8_192])('A file is read: whole, of %d bytes', (size) => {
+  test.each([0, 1, 4_095, 4_096, 4_097, 8_192])('A file of %d bytes is read whole', (size) => {
     writeFileSync(at('file'), 'x'.repeat(size));
     expect(said(at('file'))).toBe('x'.repeat(size));
   });
 
   test.skipIf(process.platform !== 'linux')(
-    'A file is read: that says it is empty, as those of /proc',
+    'A file that says it is empty, as those of /proc, is read',
     () => {
       expect(said('/proc/self/status')).toContain('Uid:');
     },
@@ -33,14 +33,14 @@ describe('A file is read', () => {
 });
 
 describe('Nothing is read, and nothing waited for', () => {
-  test('where a FIFO, a device or a directory is', () => {
+  test('A FIFO, a device or a directory is not read, and not waited for', () => {
     execFileSync('mkfifo', [at('fifo')]);
     expect(said(at('fifo'))).toBe(`${at('fifo')} is a FIFO; a small file is wanted there`);
     expect(said('/dev/zero')).toBe('/dev/zero is a device; a small file is wanted there');
     expect(said(scratch)).toBe(`${scratch} is a directory; a small file is wanted there`);
   });
 
-  test('Nothing is read, and nothing waited for: of a file that is too large, or turns out to be', () => {
+  test('A file that is too large, or turns out to be, is not read', () => {
     writeFileSync(at('large'), 'x'.repeat(8_193));
     expect(said(at('large'))).toBe(`${at('large')} is over 8 KiB; a small file is wanted there`);
     truncateSync(at('large'), 10 * 1024 ** 3);
@@ -48,7 +48,7 @@ describe('Nothing is read, and nothing waited for', () => {
     if (process.platform === 'linux') expect(said('/proc/kallsyms')).toContain('is over 8 KiB');
   });
 
-  test('Nothing is read, and nothing waited for: of a link, where none is wanted', () => {
+  test('A link is not read where none is allowed', () => {
     writeFileSync(at('target'), 'text');
     symlinkSync(at('target'), at('link'));
     expect(said(at('link'))).toBe('text');

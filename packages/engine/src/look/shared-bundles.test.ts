@@ -41,7 +41,7 @@ describe('A bundle that two authorities share', () => {
     ['STATE_OF_ANOTHER', 'was deleted and made again'],
     ['STATE_UNREADABLE', 'has a damaged state'],
   ])(
-    'A bundle that two authorities share keeps no authority from its work when the other one %s: %s',
+    'An authority does its work while another one that shares its bundle fails with %s: %s',
     async (code, why) => {
       const before = (await world.object('default/secrets/a')).data['tls.crt'];
       const home = withState(() => {
@@ -54,7 +54,7 @@ describe('A bundle that two authorities share', () => {
     },
   );
 
-  test('A bundle that two authorities share keeps the CAs of one whose state is gone, until its owner has decided', async () => {
+  test('A bundle that two authorities share keeps the CAs of an authority whose state is gone, until its owner has decided', async () => {
     const home = withState(() => undefined);
     await converge(on(home, SHARED), THEIRS);
     world.rotate.push('r1');
@@ -63,7 +63,7 @@ describe('A bundle that two authorities share', () => {
   });
 
   test.each(['a rotation', 'a distrust'])(
-    'A bundle that two authorities share %s ends though the other one rotates every minute',
+    '%s ends while another authority that shares the bundle rotates every minute',
     async (what) => {
       const mine = what === 'a rotation' ? { rotate: ['go'], distrust: [] } : { rotate: [], distrust: [1] };
       const theirs = { rotate: [] as string[], distrust: [] };

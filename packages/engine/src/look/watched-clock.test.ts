@@ -93,7 +93,7 @@ const pods = (...dates: readonly number[]): readonly ConsumerFound[] => [
   },
 ];
 
-test('a pod from before the clock was set back has no date, even if no look came until the clock had caught up', async () => {
+test('a pod from before the clock was set back has no date, even if no pass came until the clock had caught up', async () => {
   const { clock, pass } = world();
   const seen = new CreationDates(clock).of({ consumers: async () => pods(500_000, 900_000, 1_050_000) });
   pass(1_000, -300_000);

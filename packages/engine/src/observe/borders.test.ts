@@ -199,7 +199,7 @@ describe('Adoption', () => {
   });
 
   test.each(['{secret: company-ca}', `{fingerprints: [${'ab'.repeat(32)}]}`])(
-    'Adoption of what is not there (%s) is waited for: beginning without it would leave it out',
+    'Adoption waits for what is not there (%s): beginning without it would leave it out',
     async (how) => {
       const { plan } = await reconcile(on(world.home, adopting(how)), ID);
       expect(plan.actions).toEqual([]);

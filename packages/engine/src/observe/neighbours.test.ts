@@ -47,7 +47,7 @@ describe('a write that fails in another namespace', () => {
     expect((await pass()).plan.actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('a write that fails in another namespace fails the pass when it is the authority’s own', async () => {
+  test('a write that fails in the authority’s own namespace fails the pass', async () => {
     const home = refusing(new World().home);
     await reconcile(on(home, catalogue(MESH)), ID);
     await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toThrow('may not be written');
@@ -55,7 +55,7 @@ describe('a write that fails in another namespace', () => {
 });
 
 describe('a clock that is set between look and swap', () => {
-  test('a clock that is set between look and swap dates no CA: it is looked at again', async () => {
+  test('a clock that is set between planning and writing dates no CA: the world is observed again', async () => {
     const world = new World();
     let looks = 0;
     const clock = { now: () => world.now, steadySince: () => (++looks > 2 ? instant(5) : undefined) };
@@ -66,7 +66,7 @@ describe('a clock that is set between look and swap', () => {
 });
 
 describe('status', () => {
-  test('status says ready, and why it is not', async () => {
+  test('the status of an authority says whether it is ready, and why not', async () => {
     const world = new World();
     const look = async () => (await statusOf(on(world.home, catalogue(MESH)).fresh)).authorities[0];
     expect(await look()).toMatchObject({

@@ -24,7 +24,7 @@ describe('a hook', () => {
     expect(waits).toEqual([5, 10, 20, 40, 80, 160, 300, 300]);
   });
 
-  test('a hook hears why, of what, and where the files are, and little else of our environment', async () => {
+  test('a hook gets the reason, the object and the place of the files, and little else of our environment', async () => {
     vi.stubEnv('SECRET_OF_THE_SERVICE', 'x');
     const home = homes.with({ leaf: sh('env | sort > env') });
     await pass(home);
@@ -167,7 +167,7 @@ test('the recipe’s hook gives the machine’s trust store one file for each CA
   expect(said(home)).toEqual(['1', '1 1', '1']);
 });
 
-test('the lock is held until hooks that run have ended and their results are written', async () => {
+test('the lock is held until running hooks have ended and their results are written', async () => {
   const home = homes.with({ leaf: sh('until test -e go; do sleep 0.02; done; echo ran >> said') });
   const lock = await home.lock();
   await converge(loaded(home), MESH);
@@ -183,7 +183,7 @@ test('the lock is held until hooks that run have ended and their results are wri
   expect(await hookOf(home)).toMatchObject({ state: 'done' });
 });
 
-test('with reloadWithin: 0s a rotation still waits until each program was told', async () => {
+test('a rotation with reloadWithin: 0s still waits until each reload hook has run', async () => {
   const path = homes.make(
     yamlOf({ leaf: sh('test -e works && echo "$HANDOVER_REASON" >> said') }).replace(
       'reloadWithin: 20s',

@@ -116,13 +116,13 @@ describe('A file is refused, and every other object is written', () => {
     expect(readFileSync(join(home, 'out/default/secrets/b/tls.crt'), 'utf8')).toMatch(/CERTIFICATE/);
   };
 
-  test('A file is refused, and every other object is written: in a directory that others can write', async () => {
+  test('A file in a directory that others can write is refused, and every other object is written', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o777);
     await refused(home, /can be changed by other users \(mode 0777\); chmod go-w /);
   });
 
-  test('A file is refused, and every other object is written: in a directory with the sticky bit, where others can make files', async () => {
+  test('A file in a directory with the sticky bit, where others can make files, is refused, and every other object is written', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o1777);
     await refused(
@@ -146,13 +146,13 @@ describe('A file is refused, and every other object is written', () => {
     await refused(home, /belongs to user 65534/);
   });
 
-  test('A file is refused, and every other object is written: in a directory that does not exist, with the command that makes it', async () => {
+  test('A file in a directory that does not exist is refused with the command that makes it, and every other object is written', async () => {
     const home = made();
     rmSync(join(home, 'etc'), { recursive: true });
     await refused(home, /its directory does not exist; make it: install -d -m 0755 \//);
   });
 
-  test('where another program has a file, unless its resource consents', async () => {
+  test('A file in the place of another program’s is refused unless its resource consents, and every other object is written', async () => {
     const home = made();
     writeFileSync(join(home, 'etc/web.pem'), 'mine');
     await refused(home, /handover did not write this file; move it away, or set handover\.dev\/adopt/);
@@ -163,9 +163,9 @@ describe('A file is refused, and every other object is written', () => {
   });
 
   test.each([
-    ['with consent', asking('{path: etc/web.pem}').replace('{name: a}', CONSENTS), false],
-    ['and a file of ours before', asking('{path: etc/web.pem}'), true],
-  ])('where a pipe is, %s', async (_, yaml, wasWritten) => {
+    ['even with consent', asking('{path: etc/web.pem}').replace('{name: a}', CONSENTS), false],
+    ['even if Handover wrote there before', asking('{path: etc/web.pem}'), true],
+  ])('A file in the place of a pipe is refused, %s', async (_, yaml, wasWritten) => {
     const home = made();
     const path = join(home, 'etc/web.pem');
     if (wasWritten) await pass(home);
@@ -176,11 +176,11 @@ describe('A file is refused, and every other object is written', () => {
     expect(lstatSync(path).isFIFO()).toBe(true);
   });
 
-  test('A file is refused, and every other object is written: in a folder of handover’s own', async () => {
+  test('A file in a folder of handover’s own is refused, and every other object is written', async () => {
     await refused(made('{path: out/default/secrets/b/tls.crt}'), /is in a folder of handover's own/);
   });
 
-  test('A file is refused, and every other object is written: for two files at one path', async () => {
+  test('Two files at one path are refused, and every other object is written', async () => {
     const home = directories.make(
       asking('{path: etc/x}').replace(
         'dnsNames: [b.local]',
@@ -192,7 +192,7 @@ describe('A file is refused, and every other object is written', () => {
     );
   });
 
-  test('A file is refused, and every other object is written: in the place of a resource is refused, even with consent', async () => {
+  test('A file in the place of a resource is refused, even with consent', async () => {
     const other = made();
     await pass(other);
     for (const name of ['handover.yaml', 'more.yml']) {
@@ -208,7 +208,7 @@ describe('A file is refused, and every other object is written', () => {
     expect(existsSync(join(own, 'more.yaml'))).toBe(false);
   });
 
-  test('A file is refused, and every other object is written: in a folder of another home is refused, also through a link', async () => {
+  test('A file in a folder of another home is refused, also through a link', async () => {
     const other = made();
     await pass(other);
     for (const place of ['out/default/secrets/a', 'state']) {

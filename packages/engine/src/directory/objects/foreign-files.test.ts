@@ -24,12 +24,12 @@ testKills(7); // each of them in tier system
 describe('Without consent', () => {
   test.each([
     [
-      'a file that is not ours',
+      'a file of another program',
       ALL,
       ['dhparam.bin'],
       /holds files that handover did not write \(dhparam\.bin\)/,
     ],
-    ['only files that are not ours', [], ['a', 'b', 'c', 'd'], /\(a, b, c and 1 more\)/],
+    ['only files of another program', [], ['a', 'b', 'c', 'd'], /\(a, b, c and 1 more\)/],
     [
       'a certificate, its key and its CA, and nothing else',
       ALL,
@@ -38,7 +38,7 @@ describe('Without consent', () => {
     ],
     ['a certificate and key without their CA', ['tls.crt', 'tls.key'], [], /another issuer without its CA/],
   ])(
-    'a folder with %s stays byte for byte, and the obstacle says what to do',
+    'a folder with %s stays byte for byte without consent, and the obstacle says what to do',
     async (_what, names, more, says) => {
       const home = world(MESH, names, more);
       const before = folderFacts(home);
@@ -70,7 +70,7 @@ describe('Without consent', () => {
 });
 
 describe('With the consent of the folder’s Leaf', () => {
-  test('known files are replaced, and every other file stays as it was', async () => {
+  test('files of a folder whose Leaf consents are replaced if they are known, and every other file stays as it was', async () => {
     const home = world(CONSENT.replace('adopt: {secret: a}, ', ''), ['tls.crt', 'tls.key']);
     const before = factsOf(join(folderOf(home), 'dhparam.bin'));
     await pass(home);
@@ -85,7 +85,7 @@ describe('With the consent of the folder’s Leaf', () => {
     expect(factsOf(join(folderOf(home), 'dhparam.bin'))).toEqual(before);
   });
 
-  test('a folder in the kubelet’s layout keeps its other files, too', async () => {
+  test('a folder in the kubelet’s layout whose Leaf consents keeps its other files, too', async () => {
     const home = world(CONSENT, [], []);
     const snapshot = join(folderOf(home), '..2020_01_01');
     mkdirSync(snapshot);

@@ -71,7 +71,7 @@ describe('Other formats of a Leaf', () => {
     expect((await pass(path)).plan.actions).toEqual([]);
   });
 
-  test('Other formats of a Leaf are no repair when the resource asks for others: no other program is blamed', async () => {
+  test('Other formats of a Leaf are no repair when the resource changes: no other program is blamed', async () => {
     const path = made('');
     await pass(path);
     change(path, '{name: haproxy.pem, format: combined}');

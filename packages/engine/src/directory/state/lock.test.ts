@@ -124,7 +124,7 @@ describe('A lock', () => {
 });
 
 describe('One process at a time', () => {
-  test('the second process is refused, and the error names the pid of the first', async () => {
+  test('a second process on a directory is refused, and the error names the pid of the first', async () => {
     const path = directories.make();
     const first = await directories.home(path).lock();
     expect(await codeOf(() => directories.home(path).lock())).toMatch(
@@ -136,7 +136,7 @@ describe('One process at a time', () => {
     expect(readdirSync(join(path, 'state')).filter((name) => name.startsWith('lock'))).toEqual([]);
   });
 
-  test('the lock of a dead process, also one whose pid was reused, is taken over', async () => {
+  test('the lock of a dead process, also one whose pid was reused, is taken over by the next', async () => {
     for (const holder of [
       { pid: 4_194_305, started: '1' },
       { pid: process.pid, started: 'another time' },
