@@ -58,7 +58,7 @@ describe('A wrong argument is a coded error that names it', () => {
     ],
     ['verify: 0', () => openTrust('/x', given({ verify: 0 })), /openTrust: verify .* got a number/],
     ['a wrong number', () => openTrust('/x', { drainMs: -1 }), /drainMs/],
-    ['a signal that is none', () => openTrust('/x', given({ signal: {} })), /signal/],
+    ['a signal that is not an AbortSignal', () => openTrust('/x', given({ signal: {} })), /signal/],
     ['serveStatus()', () => serveStatus(given(undefined)), /serveStatus.* options/],
     ['serveStatus without sources', () => serveStatus(given({ port: 0 })), /sources/],
     ['serveStatus with a text for a port', () => serveStatus(given({ port: '80', sources: [] })), /port/],
@@ -67,13 +67,13 @@ describe('A wrong argument is a coded error that names it', () => {
       () => serveStatus(given({ port: 0, sources: [], podUID: 'x' })),
       /"podUID".*podUid/,
     ],
-  ])('%s', async (_, act, message) => {
+  ])('a wrong argument is a coded error that names it: %s', async (_, act, message) => {
     const refused = await refusal(act);
     expect(refused).toMatch(/^OPTION_INVALID: /);
     expect(refused).toMatch(message);
   });
 
-  test('on a trust or an identity', async () => {
+  test('a wrong argument to a trust or an identity is a coded error that names it', async () => {
     const volume = scope.volume(files(ca.leaf(), ca));
     const [trust, identity] = [await scope.trust(volume), await scope.identity(volume)];
     expect(await refusal(() => trust.on(given('reload'), () => undefined))).toMatch(
@@ -94,7 +94,7 @@ describe('A wrong argument is a coded error that names it', () => {
     ).toMatch(/rejectUnauthorized.*verify: false/);
   });
 
-  test('a request cannot turn verification off either; an agent without verification may say so', async () => {
+  test('a request cannot turn verification off, and an agent without verification may say so', async () => {
     const volume = scope.volume({ 'ca.crt': ca.pem });
     const target = scope.add(await httpsServer(ca));
     const trust = await scope.trust(volume);
@@ -110,13 +110,13 @@ describe('tlsOptions() handed to a driver that assigns to them', () => {
     (options as { rejectUnauthorized: unknown }).rejectUnauthorized = value;
   };
 
-  test('stay as they are for what they already say, as mysql2 assigns it', async () => {
+  test('tlsOptions() accept an assignment of the value that they have, as mysql2 makes it', async () => {
     const options = (await scope.trust(scope.volume({ 'ca.crt': ca.pem }))).tlsOptions();
     expect(await refusal(assign(options, true))).toBe('accepted');
     expect(options.rejectUnauthorized).toBe(true);
   });
 
-  test('hold the same key until the files change, so that mysql2 keeps its context', async () => {
+  test('tlsOptions() hold the same key until the files change, so that mysql2 keeps its context', async () => {
     const volume = scope.volume(files(ca.leaf(), ca));
     const identity = await scope.identity(volume);
     const options = identity.tlsOptions();
@@ -129,7 +129,7 @@ describe('tlsOptions() handed to a driver that assigns to them', () => {
     expect(options.key).toBe(options.key);
   });
 
-  test('refuse to be turned off, or on', async () => {
+  test('tlsOptions() refuse an assignment that turns verification off, or on', async () => {
     const volume = scope.volume({ 'ca.crt': ca.pem });
     const options = (await scope.trust(volume)).tlsOptions();
     expect(await refusal(assign(options, false))).toMatch(/^OPTION_INVALID: tlsOptions\(\).*verify: false/);
@@ -141,7 +141,7 @@ describe('tlsOptions() handed to a driver that assigns to them', () => {
 });
 
 describe('tlsOptions() in a copy', () => {
-  test('holds certificate and key, and prints neither the key nor its bytes', async () => {
+  test('a copy of tlsOptions() holds certificate and key, and prints neither the key nor its bytes', async () => {
     const volume = scope.volume(files(ca.leaf(), ca));
     const identity = await scope.identity(volume);
     const target = scope.add(
@@ -162,7 +162,7 @@ describe('tlsOptions() in a copy', () => {
     }
   });
 
-  test('still follows the files through its context', async () => {
+  test('a copy of tlsOptions() still follows the files through its context', async () => {
     const two = new MockCa('two');
     const volume = scope.volume(files(ca.leaf(), ca));
     const identity = await scope.identity(volume);

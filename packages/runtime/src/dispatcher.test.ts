@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => scope.end());
 
 describe('The undici dispatcher', () => {
-  test('a stream of older trust is destroyed at the deadline', async () => {
+  test('a stream of older trust through the dispatcher is destroyed at the deadline', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume, { drainMs: 50 });
@@ -24,7 +24,7 @@ describe('The undici dispatcher', () => {
     await expect(body.text()).rejects.toThrow();
   });
 
-  test('a connection of older trust serves no new request', async () => {
+  test('a connection of older trust through the dispatcher serves no new request', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -40,7 +40,7 @@ describe('The undici dispatcher', () => {
     expect(target.handshakes()).toBe(before + 1);
   });
 
-  test('an aborted signal closes it', async () => {
+  test('an aborted signal closes the dispatcher', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const stop = new AbortController();
@@ -50,7 +50,7 @@ describe('The undici dispatcher', () => {
     expect(await wordsOf(request(target.url, { dispatcher }))).toContain('UND_ERR');
   });
 
-  test('close and destroy take a callback or give a promise', async () => {
+  test('close and destroy of the dispatcher take a callback or give a promise', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const trust = await scope.trust(volume);
     await trust.dispatcher().close();
@@ -59,7 +59,7 @@ describe('The undici dispatcher', () => {
     await new Promise<void>((done) => trust.dispatcher().destroy(null, done));
   });
 
-  test('plain HTTP goes through it as well', async () => {
+  test('plain HTTP goes through the dispatcher as well', async () => {
     const { createServer } = await import('node:http');
     const plain = createServer((_request, response) => response.end('plain')).listen(0, '127.0.0.1');
     await once(plain, 'listening');

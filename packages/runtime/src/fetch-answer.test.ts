@@ -20,7 +20,7 @@ const write =
 const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n';
 
 describe('an answer to fetch', () => {
-  test('that is longer than its content-length ends', async () => {
+  test('an answer to fetch that is longer than its content-length ends', async () => {
     const { trust, target } = await answering(
       scope,
       write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokEXTRA'),
@@ -28,13 +28,13 @@ describe('an answer to fetch', () => {
     expect(await (await trust.fetch(target.url)).text()).toBe('ok');
   });
 
-  test('that breaks in the same write as its headers fails', async () => {
+  test('an answer to fetch that breaks in the same write as its headers fails', async () => {
     const { trust, target } = await answering(scope, write(`${chunked}ZZ\r\n`));
     const response = await trust.fetch(target.url, { signal: clock.timeout(4_000) });
     expect(await wordsOf(response.text())).toContain('HPE_INVALID_CHUNK_SIZE');
   });
 
-  test('that switches protocols fails', async () => {
+  test('an answer to fetch that switches protocols fails', async () => {
     const { trust, target } = await answering(
       scope,
       write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: foo\r\n\r\n'),
@@ -42,7 +42,7 @@ describe('an answer to fetch', () => {
     expect(await wordsOf(trust.fetch(target.url))).toContain('bad upgrade');
   });
 
-  test('that never ends is freed by its signal', async () => {
+  test('an answer to fetch that never ends is freed by its signal', async () => {
     const { trust, target } = await answering(scope, write(chunked));
     const stop = new AbortController();
     const response = await trust.fetch(target.url, { signal: stop.signal });
@@ -51,7 +51,7 @@ describe('an answer to fetch', () => {
     expect(await text).toContain('aborted');
   });
 
-  test('whose headers never come fails', async () => {
+  test('an answer to fetch whose headers never come fails', async () => {
     const { trust, target } = await answering(scope, () => undefined);
     let words = '';
     void wordsOf(trust.fetch(target.url)).then((said) => {
@@ -63,7 +63,7 @@ describe('an answer to fetch', () => {
     expect(words).toContain('UND_ERR_HEADERS_TIMEOUT');
   });
 
-  test('whose body stops fails; one that goes on may take longer than the limit', async () => {
+  test('an answer to fetch whose body stops fails; one that goes on may take longer than the limit', async () => {
     const { trust, target } = await answering(scope, ({ url, socket }) => {
       socket.write(chunked);
       if (url === '/stops') return;
@@ -79,7 +79,7 @@ describe('an answer to fetch', () => {
     expect(await clock.during(wordsOf(response.text()))).toContain('UND_ERR_BODY_TIMEOUT');
   });
 
-  test('that the program has not read yet does not fail', async () => {
+  test('an answer to fetch that the program has not read yet does not fail', async () => {
     const { trust, target } = await answering(
       scope,
       (_request, response) => void response.end('x'.repeat(4_000_000)),
@@ -89,7 +89,7 @@ describe('an answer to fetch', () => {
     expect((await response.text()).length).toBe(4_000_000);
   });
 
-  test('may wait for a body that takes longer than the limit', async () => {
+  test('an answer to fetch may wait for a request body that takes longer than the limit', async () => {
     const { trust, target } = await answering(scope, echoPath);
     const body = new ReadableStream({
       pull: async (controller) => {

@@ -25,7 +25,7 @@ const post = (length: string, ...chunks: string[]) =>
   }) as RequestInit;
 
 describe('a request of fetch', () => {
-  test('whose body is longer than its content-length fails, and the rest is not read as a request', async () => {
+  test('a request of fetch whose body is longer than its content-length fails, and the rest is not read as a request', async () => {
     const { trust, seen, target } = await answering(scope, echoPath);
     const rest = 'xGET /admin HTTP/1.1\r\nhost: localhost\r\n\r\n';
     for (const chunks of [[rest], ['x', rest.slice(1)]]) {
@@ -37,7 +37,7 @@ describe('a request of fetch', () => {
     expect(seen.map(({ url }) => url)).not.toContain('/admin');
   });
 
-  test('whose body is shorter than its content-length fails, and its connection is not used again', async () => {
+  test('a request of fetch whose body is shorter than its content-length fails, and its connection is not used again', async () => {
     const { trust, target } = await answering(scope, echoPath);
     expect(await wordsOf(trust.fetch(target.url, post('5', 'xyz')))).toContain(
       'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
@@ -45,7 +45,7 @@ describe('a request of fetch', () => {
     expect(await (await trust.fetch(`${target.url}/b`)).text()).toBe('for /b');
   });
 
-  test('keeps a content-length that is right, and refuses one that is no number', async () => {
+  test('a request of fetch keeps a content-length that is right, and refuses one that is no number', async () => {
     const { trust, target, seen } = await answering(scope, echoPath);
     expect((await trust.fetch(target.url, post('3', 'x', 'yz'))).status).toBe(200);
     // fetch adds its own length to the one of the caller.
@@ -56,14 +56,17 @@ describe('a request of fetch', () => {
     expect(await wordsOf(trust.fetch(target.url, post('1, 3', 'xyz')))).toContain('UND_ERR_INVALID_ARG');
   });
 
-  test.each(['GET', 'POST', 'DELETE'])('without a body, %s drops a content-length', async (method) => {
-    const { trust, target, seen } = await answering(scope, echoPath);
-    const headers = { 'Content-Length': '5' };
-    expect(await (await trust.fetch(`${target.url}/a`, { method, headers })).text()).toBe('for /a');
-    expect(await (await trust.fetch(`${target.url}/b`)).text()).toBe('for /b');
-    expect(seen.map(({ url }) => url)).toEqual(['/a', '/b']);
-    expect(JSON.stringify(seen[0]?.headers)).not.toContain('"5');
-  });
+  test.each(['GET', 'POST', 'DELETE'])(
+    'a request of fetch with %s and without a body drops a content-length',
+    async (method) => {
+      const { trust, target, seen } = await answering(scope, echoPath);
+      const headers = { 'Content-Length': '5' };
+      expect(await (await trust.fetch(`${target.url}/a`, { method, headers })).text()).toBe('for /a');
+      expect(await (await trust.fetch(`${target.url}/b`)).text()).toBe('for /b');
+      expect(seen.map(({ url }) => url)).toEqual(['/a', '/b']);
+      expect(JSON.stringify(seen[0]?.headers)).not.toContain('"5');
+    },
+  );
 
   test.each([
     ['transfer-encoding', 'chunked', 'UND_ERR_INVALID_ARG'],
@@ -71,7 +74,7 @@ describe('a request of fetch', () => {
     ['keep-alive', 'timeout=5', 'UND_ERR_INVALID_ARG'],
     ['upgrade', 'foo', 'UND_ERR_INVALID_ARG'],
     ['Expect', '100-continue', 'UND_ERR_NOT_SUPPORTED'],
-  ])('that sets %s: %s is refused, as by the global fetch', async (name, value, code) => {
+  ])('a request of fetch that sets %s: %s is refused, as by the global fetch', async (name, value, code) => {
     const { trust, target, seen } = await answering(scope, echoPath);
     const init = { headers: { [name]: value } };
     await expect(trust.fetch(target.url, init)).rejects.toBeInstanceOf(TypeError);

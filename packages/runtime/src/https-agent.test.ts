@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => scope.end());
 
 describe('The https agent', () => {
-  test('a socket that was busy at the swap does not go back into the pool', async () => {
+  test('a socket of httpsAgent that was busy at the swap does not go back into the pool', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -36,7 +36,7 @@ describe('The https agent', () => {
     expect((await get(target.url, { agent })).socket).toBe(socket);
   });
 
-  test('an idle socket of older trust is closed at the swap', async () => {
+  test('an idle socket of older trust is closed by httpsAgent at the swap', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -47,7 +47,7 @@ describe('The https agent', () => {
     expect(await wordsOf(get(target.url, { agent }))).toMatch(UNKNOWN_AUTHORITY);
   });
 
-  test('requests that wait for a place wait on under the new trust', async () => {
+  test('requests that wait for a socket of httpsAgent wait on under the new trust', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -62,7 +62,7 @@ describe('The https agent', () => {
     target.endStreams();
   });
 
-  test('old sockets are destroyed at the deadline, busy or not', async () => {
+  test('old sockets of httpsAgent are destroyed at the deadline, busy or not', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume, { drainMs: 50 });
@@ -74,7 +74,7 @@ describe('The https agent', () => {
     expect(response.complete).toBe(false);
   });
 
-  test('maxSockets holds while handshakes are under way, and a failed one makes room for the next', async () => {
+  test('maxSockets of httpsAgent holds while handshakes are under way, and a failed handshake makes room for the next', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -86,7 +86,7 @@ describe('The https agent', () => {
     for (const words of refused) expect(words).toMatch(UNKNOWN_AUTHORITY);
   });
 
-  test('sessions are resumed until the next load, never across one', async () => {
+  test('httpsAgent resumes sessions until the next load, never across one', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -101,7 +101,7 @@ describe('The https agent', () => {
     for (let i = 0; i < 3; i++) expect(await wordsOf(get(target.url, { agent }))).toMatch(UNKNOWN_AUTHORITY);
   });
 
-  test('own options of the caller are kept: versions, server name', async () => {
+  test('httpsAgent keeps the options of its caller: versions, server name', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const trust = await scope.trust(volume);
@@ -111,12 +111,12 @@ describe('The https agent', () => {
     expect(await wordsOf(named)).toContain('ERR_TLS_CERT_ALTNAME_INVALID');
   });
 
-  test('a proxy is refused by name, not ignored', async () => {
+  test('httpsAgent refuses a proxy by name, and does not ignore it', async () => {
     const trust = await scope.trust(scope.volume({ 'ca.crt': one.pem }));
     expect(() => trust.httpsAgent({ proxyEnv: {} } as object)).toThrow(/proxyEnv/);
   });
 
-  test('a server that never answers the handshake runs into the caller’s timeout', async () => {
+  test('httpsAgent ends a handshake that is never answered at the caller’s timeout', async () => {
     const { createServer } = await import('node:net');
     const silent = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(silent, 'listening');

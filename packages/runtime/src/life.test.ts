@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe('Several bundles', () => {
-  test('are trusted together, and each follows its file', async () => {
+  test('several bundles are trusted together, and each follows its file', async () => {
     const [a, b] = [scope.volume({ 'ca.crt': one.pem }), scope.volume({ 'ca.crt': one.pem })];
     const trust = await openTrust([a.path('ca.crt'), b.path('ca.crt')], { signal: scope.signal });
     const target = scope.add(await httpsServer(two));
@@ -31,7 +31,7 @@ describe('Several bundles', () => {
     expect(trust.status().anchors).toHaveLength(2);
   });
 
-  test('Node’s own roots count beside a file', async () => {
+  test('Node’s own roots are trusted beside a file', async () => {
     const trust = await openTrust([scope.volume({ 'ca.crt': one.pem }).path('ca.crt'), 'bundled'], {
       signal: scope.signal,
     });
@@ -54,7 +54,7 @@ describe('Several bundles', () => {
 });
 
 describe('waitFor', () => {
-  test('waits for files that come late', async () => {
+  test('waitFor waits for files that come late', async () => {
     const volume = scope.volume({});
     const opening = openIdentity(
       { cert: volume.path('tls.crt'), key: volume.path('tls.key'), ca: volume.path('ca.crt') },
@@ -70,7 +70,7 @@ describe('waitFor', () => {
     expect((await opening).status().loads).toBe(1);
   });
 
-  test('ends with the error of the last try', async () => {
+  test('waitFor ends with the error of the last try', async () => {
     const opening = openTrust('/nowhere/ca.crt', { waitFor: 300 });
     await expect(opening).rejects.toMatchObject({ code: 'FILE_MISSING', path: '/nowhere/ca.crt' });
     await expect(openTrust('/x', { waitFor: 'soon' as never })).rejects.toMatchObject({
@@ -78,7 +78,7 @@ describe('waitFor', () => {
     });
   });
 
-  test('ends with its signal', async () => {
+  test('waitFor ends with its signal', async () => {
     const stop = new AbortController();
     const opening = openTrust('/nowhere/ca.crt', { waitFor: '20s', signal: stop.signal });
     stop.abort(new Error('enough'));
@@ -88,7 +88,7 @@ describe('waitFor', () => {
 
 describe('The end', () => {
   test.each(['close', 'await using'] as const)(
-    '%s ends following, and leaves the last good material',
+    'a trust that ends by %s follows its file no more, and keeps the last good material',
     async (way) => {
       const volume = scope.volume({ 'ca.crt': one.pem });
       const trust = await openTrust(volume.path('ca.crt'));
@@ -104,7 +104,7 @@ describe('The end', () => {
     },
   );
 
-  test('once calls its listener once', async () => {
+  test('a listener that is added with once is called once', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const trust = await scope.trust(volume);
     let calls = 0;

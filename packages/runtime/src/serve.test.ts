@@ -18,8 +18,8 @@ beforeEach(() => {
 afterEach(() => scope.end());
 
 const mtls = { requestCert: true, rejectUnauthorized: true };
-describe.each(KINDS)('S2.12: a %s server', (_kind, create) => {
-  test('shows its new certificate to new connections, in the same process', async () => {
+describe.each(KINDS)('S2.12: a %s server', (kind, create) => {
+  test(`a ${kind} server shows its new certificate to new connections, in the same process`, async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const target = scope.add(await listen(identity.serve(create({}))));
@@ -30,7 +30,7 @@ describe.each(KINDS)('S2.12: a %s server', (_kind, create) => {
     expect(await wordsOf(readByte({ port: target.port, ca: one.pem }))).toMatch(UNKNOWN_AUTHORITY);
   });
 
-  test('takes clients of the CAs in its file: new ones come in, removed ones do not, resumption included', async () => {
+  test(`a ${kind} server takes clients of the CAs in its file: of new ones, and not of removed ones, resumption included`, async () => {
     const serverLeaf = one.leaf();
     const clientOne = one.leaf();
     const clientTwo = two.leaf();
@@ -98,7 +98,7 @@ describe('A server that follows an identity', () => {
     await eventually(() => ok(echo(client)));
   });
 
-  test('keeps what its owner chose, given to serve or to the server before', async () => {
+  test('a server that follows an identity keeps the options of its owner, given to serve or to the server before', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const created = scope.add(
@@ -120,7 +120,7 @@ describe('A server that follows an identity', () => {
     await check();
   });
 
-  test('replicas that share ticket keys go on sharing them, for one client CA', async () => {
+  test('replicas of a server that share ticket keys go on sharing them, for one client CA', async () => {
     const ticketKeys = Buffer.alloc(48, 7);
     const serverLeaf = one.leaf();
     const client = one.leaf();
@@ -140,7 +140,7 @@ describe('A server that follows an identity', () => {
     expect(resumed.resumed).toBe(true);
   });
 
-  test('is let go when it closes; one that comes later gets the newest certificate', async () => {
+  test('a server that closes is followed no more; one that comes later gets the newest certificate', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const early = await listen(identity.serve(createTlsServer({}, hello)));
@@ -156,7 +156,7 @@ describe('A server that follows an identity', () => {
     await readByte({ port: late.port, ca: two.pem });
   });
 
-  test('options that a server refuses at a change leave it as it was, and are said', async () => {
+  test('a server that refuses its options at a change stays as it was, and the failure is reported', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const target = scope.add(await listen(identity.serve(createTlsServer({}, hello))));
@@ -177,7 +177,7 @@ describe('A server that follows an identity', () => {
     await readByte({ port: target.port, ca: one.pem });
   });
 
-  test('an http2 session that was open at the swap goes on', async () => {
+  test('an HTTP/2 session that was open at the swap goes on', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const server = createSecureServer({}, (_request, response) => void response.end('ok'));
@@ -216,7 +216,7 @@ describe('Identity', () => {
       'CERTIFICATE_EXPIRED',
     ],
     [
-      'one from the future',
+      'a certificate from the future',
       () => files(one.leaf({ notBefore: Date.now() + day }), one),
       'not_valid_now',
       'CERTIFICATE_NOT_YET_VALID',
@@ -238,7 +238,7 @@ describe('Identity', () => {
   ];
 
   test.each(bad)(
-    '%s: an error at the first load, the last good one kept later',
+    'an identity with %s is an error at the first load, and keeps the last good one later',
     async (_, content, reason, code) => {
       const volume = scope.volume(files(one.leaf(), one));
       const identity = await scope.identity(volume);
@@ -255,7 +255,7 @@ describe('Identity', () => {
     },
   );
 
-  test('certificate and key never come from two versions, however fast they change', async () => {
+  test('an identity never has certificate and key from two versions, however fast they change', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const reasons = new Set<string>();
@@ -270,13 +270,13 @@ describe('Identity', () => {
     expect([...reasons]).toEqual([]);
   });
 
-  test('a good key is accepted after other TLS options were refused', async () => {
+  test('an identity accepts a good key after other TLS options were refused', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     expect(() => createSecureContext({ ecdhCurve: 'no-such-curve' })).toThrow();
     await scope.identity(volume);
   });
 
-  test('connects with its certificate, over every way that trust has', async () => {
+  test('an identity connects with its certificate, over every way that a trust has', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const identity = await scope.identity(volume);
     const { httpsServer, get } = await import('../test/world.ts');

@@ -41,7 +41,7 @@ const shortLived = () => {
 };
 
 describe('A leaf that is not renewed', () => {
-  test('is announced in the last tenth of its life and when it has expired, each once', async () => {
+  test('a leaf that is not renewed is announced in the last tenth of its life and when it has expired, each once', async () => {
     const { leaf, notAfter } = shortLived();
     const identity = await scope.identity(scope.volume(files(leaf, ca)));
     const events: [string, object][] = [];
@@ -64,7 +64,7 @@ describe('A leaf that is not renewed', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('is a process warning without a listener, once each', async () => {
+  test('a leaf that is not renewed is a process warning without a listener, once each', async () => {
     await scope.identity(scope.volume(files(shortLived().leaf, ca)));
     await clock.advance(12 * MINUTE);
     expect(warnings).toEqual([
@@ -73,7 +73,7 @@ describe('A leaf that is not renewed', () => {
     ]);
   });
 
-  test('that is replaced in time is not announced', async () => {
+  test('a leaf that is replaced in time is not announced', async () => {
     const { leaf } = shortLived();
     const volume = scope.volume(files(leaf, ca));
     const identity = await scope.identity(volume);
@@ -85,7 +85,7 @@ describe('A leaf that is not renewed', () => {
 });
 
 describe('A system that is out of watches', () => {
-  test('is in the status, and is said once', async () => {
+  test('a system that is out of watches is in the status, and is reported once', async () => {
     const watched = await scope.trust(scope.volume({ 'ca.crt': ca.pem }));
     expect(watched.status().watching).toBe('events');
     system.outOfWatches = true;
@@ -103,7 +103,7 @@ describe('A system that is out of watches', () => {
 });
 
 describe('A file that stays bad', () => {
-  test('is reported once each warnMs, however long the poll is', async () => {
+  test('a file that stays bad is reported once each warnMs, however long the poll is', async () => {
     const volume = scope.volume({ 'ca.crt': ca.pem });
     const trust = await scope.trust(volume, { warnMs: 1_000, pollMs: 60_000 });
     const reasons: string[] = [];

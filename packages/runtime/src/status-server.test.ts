@@ -52,7 +52,7 @@ async function world() {
 }
 
 describe('The status document', () => {
-  test('says what is loaded: hash, anchors, leaf, loads, age, pod, and nothing secret', async () => {
+  test('the status document says what is loaded: hash, anchors, leaf, loads, age, pod, and nothing secret', async () => {
     const { volume, trust, sources } = await world();
     const { port } = scope.add(
       await serveStatus({ port: 0, host: '127.0.0.1', sources, podUid: 'uid-1', signal: scope.signal }),
@@ -87,7 +87,7 @@ describe('The status document', () => {
     for (const secret of ['very-secret', 'PRIVATE']) expect(body).not.toContain(secret);
   });
 
-  test('names the last failure while the last good material is in use', async () => {
+  test('the status document names the last failure while the last good material is in use', async () => {
     const { volume, trust, sources } = await world();
     const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources }));
     volume.write({ ...files(one.leaf(), one), 'ca.crt': '', token: 'x' });
@@ -97,7 +97,7 @@ describe('The status document', () => {
     expect(document.sources[0]?.loads).toBe(1);
   });
 
-  test('answers one path, to be read, and nothing else', async () => {
+  test('the status server answers one path, to be read, and nothing else', async () => {
     const { sources } = await world();
     const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources }));
     expect((await ask({ port, path: '/' })).status).toBe(404);
@@ -106,7 +106,7 @@ describe('The status document', () => {
     expect(await ask({ port, method: 'HEAD' })).toEqual({ status: 200, body: '' });
   });
 
-  test('stays under 64 KiB: the oldest anchors are left out, and it says so', async () => {
+  test('the status document stays under 64 KiB: the oldest anchors are left out, and it says so', async () => {
     const anchors = Array.from({ length: 3000 }, (_, i) => i.toString(16).padStart(64, '0'));
     const many = {
       on: () => undefined,
@@ -120,7 +120,7 @@ describe('The status document', () => {
     expect(document.sources[0]?.anchors?.[0]).toBe(anchors[0]);
   });
 
-  test('over a unix socket, also where a killed process left its own behind', async () => {
+  test('the status document is served over a unix socket, also where a killed process left its own behind', async () => {
     const { sources } = await world();
     const path = scope.volume({}).path('status.sock');
     const socketPath = path;
@@ -140,7 +140,7 @@ describe('The status document', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test('in a file, replaced whole at every change', async () => {
+  test('the status document in a file is replaced whole at every change', async () => {
     const { volume, trust, sources } = await world();
     const file = scope.volume({}).path('status.json');
     scope.add(await serveStatus({ file, sources }));
@@ -155,7 +155,7 @@ describe('The status document', () => {
     expect(statSync(file).ino).not.toBe(fstatSync(old).ino);
   });
 
-  test('a place that is taken, or none, or two, is a coded error', async () => {
+  test('a place for the status that is taken, or none, or two, is a coded error', async () => {
     const { sources } = await world();
     const { port } = scope.add(await serveStatus({ port: 0, host: '127.0.0.1', sources }));
     const taken = serveStatus({ port: port ?? 0, host: '127.0.0.1', sources });
@@ -179,7 +179,7 @@ describe('A path that is in the way of the socket', () => {
     return failure instanceof HandoverError ? `${failure.code}: ${failure.message}` : 'it is served';
   };
 
-  test('stays, byte for byte, when it is a file, and is named', async () => {
+  test('a file in the way of the status socket stays, byte for byte, and is named', async () => {
     const path = scope.volume({ file: 'precious' }).path('..data/file');
     expect(await refused(path)).toBe(
       `STATUS_LISTEN_FAILED: the status document cannot be served on ${path}: the file there is not a socket; move it away, or choose another path`,
@@ -187,7 +187,7 @@ describe('A path that is in the way of the socket', () => {
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
 
-  test('stays when it is a link, even one to a socket that has been left behind', async () => {
+  test('a link in the way of the status socket stays, even one to a socket that has been left behind', async () => {
     const volume = scope.volume({ file: 'precious' });
     const left = volume.path('left.sock');
     await leaveSocket(left);
@@ -196,14 +196,14 @@ describe('A path that is in the way of the socket', () => {
     expect(lstatSync(volume.path('link')).isSymbolicLink()).toBe(true);
   });
 
-  test('is replaced when it is a socket at which no process listens', async () => {
+  test('a socket without a listener in the way of the status socket is replaced', async () => {
     const path = scope.volume({ file: '' }).path('left.sock');
     await leaveSocket(path);
     expect(await refused(path)).toBe('it is served');
     expect((await ask({ socketPath: path })).status).toBe(200);
   });
 
-  test('stays when another process listens there', async () => {
+  test('a socket of another process in the way of the status socket stays', async () => {
     const path = scope.volume({ file: '' }).path('busy.sock');
     const server = createServer().listen(path);
     await once(server, 'listening');
