@@ -59,7 +59,7 @@ describe('requests', () => {
 });
 
 describe('a server in trouble', () => {
-  test('429 and 503 with Retry-After are retried after that time, writes too', async () => {
+  test('answers 429 and 503 with Retry-After are retried after that time, writes too', async () => {
     for (const status of [429, 503]) {
       server.faults.add({ status, headers: { 'retry-after': '2' }, times: 2 });
     }
@@ -71,7 +71,7 @@ describe('a server in trouble', () => {
     expect(reports.map(({ status }) => status)).toEqual([429, 429, 503, 503, 201]);
   });
 
-  test('503 without Retry-After, and 500, are errors at once', async () => {
+  test('answers 503 without Retry-After, and 500, are errors at once', async () => {
     server.faults.add({ status: 503 });
     expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
     server.faults.add({ status: 500 });
