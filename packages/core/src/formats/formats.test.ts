@@ -51,7 +51,7 @@ const hex = (given: Partial<OutputSpec>, from: OutputMaterial = EC, word = WORD)
 
 describe('keystores', () => {
   test.each(['pkcs12', 'jks'] as const)(
-    'the same material gives the same %s, any other another',
+    'a keystore of the same material is the same %s, and of any other another',
     async (format) => {
       for (const content of ['identity', 'trust'] as const) {
         const one = hex({ format, content });
@@ -63,7 +63,7 @@ describe('keystores', () => {
     },
   );
 
-  test('no two keys are hidden under the same salt: a JKS would show the difference of both', () => {
+  test('keystores never hide two keys under the same salt: a JKS would show the difference of both', () => {
     const salt = (from: OutputMaterial): string => {
       const jks = hex({ format: 'jks' }, from);
       const head = '060a2b060104012a021101010500';

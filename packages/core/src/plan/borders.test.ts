@@ -61,8 +61,8 @@ const far = (change: Partial<ConsumerSeen> = {}): Partial<ConsumerSeen> => ({
   ...change,
 });
 
-describe('what lies in another namespace', () => {
-  test('what lies in another namespace never blocks a step because it cannot be written', () => {
+describe('another namespace', () => {
+  test('an object of another namespace never blocks a step because it cannot be written', () => {
     const story = new Neighbours();
     story.change('wide', { obstacle: 'it is not ours' }).change('far', { obstacle: 'it is immutable' });
     story.rotate = ['r'];
@@ -71,7 +71,7 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('what lies in another namespace delays a step no longer than twice reloadWithin and a cache, though its owner rewrites it all the time', () => {
+  test('an object of another namespace delays a step no longer than twice reloadWithin and a cache, though its owner rewrites it all the time', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ reload: 'restart', workload: undefined }));
     story.rotate = ['r'];
@@ -92,7 +92,7 @@ describe('what lies in another namespace', () => {
     expect(story.plan().phase).toBe('Stable');
   });
 
-  test('what lies in another namespace is waited for as long as reloadWithin while it can be written, so that an honest neighbour keeps up', () => {
+  test('an object of another namespace is waited for as long as reloadWithin while it can be written, so that an honest neighbour keeps up', () => {
     const story = new Neighbours();
     story.consumer('tenant', far());
     story.rotate = ['r'];
@@ -106,13 +106,13 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('what lies in another namespace does not keep an authority in Retiring when it cannot be written', () => {
+  test('an object of another namespace does not keep an authority in Retiring when it cannot be written', () => {
     const story = new Neighbours();
     story.change('wide', { obstacle: 'it is not ours', revision: 0 });
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
   });
 
-  test('what lies in another namespace does not make gate 1 strict by a probe that claims a chain without its cross-certificate', () => {
+  test('a probe in another namespace that claims a chain without its cross-certificate does not make gate 1 strict', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ stripsCross: true })).consumer('old', { reload: 'unknown' });
     story.rotate = ['r'];
@@ -121,7 +121,7 @@ describe('what lies in another namespace', () => {
     expect(story.steps()).toEqual(['activate']);
   });
 
-  test('what lies in another namespace does not speak for an object of the authority’s own namespace', () => {
+  test('a consumer of another namespace does not speak for an object of the authority’s own namespace', () => {
     const story = new Neighbours();
     story.consumers = [];
     story.consumer('liar', far({ presents: ['web'], verifies: ['web'] }));
@@ -137,7 +137,7 @@ describe('what lies in another namespace', () => {
     expect(story.plan().blockedBy.map(({ consumer }) => consumer)).toContain('web');
   });
 
-  test('what lies in another namespace takes up no place in a wave of the authority’s own rollouts', () => {
+  test('a workload of another namespace takes up no place in a wave of the authority’s own rollouts', () => {
     const story = new Neighbours().set({ maxConcurrentRollouts: 1 });
     const rolling = { stamp: { trust: 1, distrusts: 0 }, rolling: true };
     story.consumer('tenant', far({ reload: 'restart', workload: rolling }));
@@ -153,7 +153,7 @@ describe('what lies in another namespace', () => {
     );
   });
 
-  test('what lies in another namespace holds no distrust up, whatever it holds or says', () => {
+  test('another namespace holds no distrust up, whatever it holds or says', () => {
     const story = new Neighbours();
     story.consumer('tenant', far({ reload: 'unknown' }));
     story.change('wide', { obstacle: 'it is not ours' });
@@ -186,7 +186,7 @@ describe('an object from a newer authority', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'mint' }]);
   });
 
-  test('an object from a newer authority does not have a distrust done again that was done before the state was restored', () => {
+  test('an object from a newer authority does not repeat a distrust that was done before the state was restored', () => {
     const story = new Neighbours();
     const backup = story.authority;
     story.distrust = [1];
@@ -224,7 +224,7 @@ describe('an object from a newer authority', () => {
 });
 
 describe('a clock that was ahead', () => {
-  test('leaves a leaf that is not valid yet, and it is issued again', () => {
+  test('a leaf that is not valid yet, because the clock was ahead, is issued again', () => {
     const story = new Story().leaf('web');
     story.run();
     story.now = instant(story.now + 61 * day);
@@ -237,7 +237,7 @@ describe('a clock that was ahead', () => {
     expect(story.objects.get('web')?.leaf?.notBefore).toBeLessThanOrEqual(story.now);
   });
 
-  test('leaves a leaf that lasts longer than asked for, and it is issued again', () => {
+  test('a leaf that lasts longer than asked for, because the clock was ahead, is issued again', () => {
     const story = new Story().leaf('web');
     story.run();
     const object = story.objects.get('web');
@@ -249,7 +249,7 @@ describe('a clock that was ahead', () => {
     ]);
   });
 
-  test('leaves a next generation that is not valid yet, and another takes its place', () => {
+  test('a next CA generation that is not valid yet, because the clock was ahead, is replaced by another', () => {
     const story = new Story().leaf('web').consumer('web', { presents: ['web'], verifies: ['web'] });
     story.run();
     story.acknowledgeAll().pass(day);
@@ -263,7 +263,7 @@ describe('a clock that was ahead', () => {
     expect(story.held('trust')).toBe('ca3 ca1');
   });
 
-  test('leaves a CA that signs and is not valid yet: a new one signs at once, and the last good one vouches for it', () => {
+  test('a CA that signs and is not valid yet, because the clock was ahead, is replaced at once, and the last good one vouches for the new one', () => {
     const story = new Story().leaf('web').consumer('web', { presents: ['web'], verifies: ['web'] });
     story.run();
     story.acknowledgeAll().pass(day);
@@ -313,14 +313,14 @@ describe('while the clock is doubted', () => {
     expect(wakeAt).toBe(story.now + 10 * minute);
   });
 
-  test('no CA leaves a bundle because it has ended by that clock', () => {
+  test('while the clock is doubted, no CA leaves a bundle because it has ended by that clock', () => {
     const story = leapt();
     story.policy = { ...story.policy, bundles: [{ object: 'trust', extra: [anchor('root', story.now)] }] };
     story.run();
     expect(story.held('trust')).toBe('ca1 root');
   });
 
-  test('a leaf is renewed so that it is valid by either clock', () => {
+  test('while the clock is doubted, a leaf is renewed so that it is valid by either clock', () => {
     const story = new Story().leaf('web');
     story.run();
     const before = instant(story.now + day);
@@ -333,14 +333,14 @@ describe('while the clock is doubted', () => {
     expect(story.plan().actions).toEqual([]);
   });
 
-  test('a first generation is not made', () => {
+  test('while the clock is doubted, a first CA generation is not made', () => {
     const story = new Story();
     story.doubt = { since: story.now, before: instant(story.now - day), until: story.now };
     expect(story.plan().actions).toEqual([]);
     expect(story.plan().blockedBy).toMatchObject([{ consumer: 'the clock' }]);
   });
 
-  test('a distrust goes on: a person asked for it', () => {
+  test('while the clock is doubted, a distrust goes on: a person asked for it', () => {
     const story = leapt();
     story.distrust = [1];
     expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);

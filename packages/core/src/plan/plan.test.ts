@@ -144,7 +144,7 @@ describe('a rotation', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
-  test('names an object that cannot be written, and writes the others', () => {
+  test('a rotation names an object that cannot be written, and writes the others', () => {
     const story = begun();
     const trust = story.objects.get('trust');
     if (trust) story.objects.set('trust', { ...trust, obstacle: 'forbidden' });
@@ -156,7 +156,7 @@ describe('a rotation', () => {
     expect(waits(story)).toEqual(['trust: to be writable: forbidden']);
   });
 
-  test('a rotation changes a Secret once and only then asks when it is Instant', () => {
+  test('a rotation with strategy Instant changes a Secret once and only then asks', () => {
     const story = begun().acknowledgeAll().set({ strategy: 'Instant' });
     const done = story.run();
     expect(done.map((action) => action.kind)).toEqual(['mint', 'activate', 'write-bundle', 'write-leaf']);
@@ -254,7 +254,7 @@ test('where no cross-certificate helps, gate 1 opens only when little is left of
   expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
 });
 
-test('planning on the result of one’s own actions gives nothing of the same kind', () => {
+test('a plan on the result of its own actions has nothing more of the same kind', () => {
   const consumer = fc.record({
     reload: fc.constantFrom('hot' as const, 'restart' as const, 'unknown' as const, 'field' as const),
     ownersWord: fc.boolean(),

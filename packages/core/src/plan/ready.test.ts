@@ -26,7 +26,7 @@ describe('Ready', () => {
     ]);
   });
 
-  test('Ready is false for what has yet to be made, with nothing wrong', () => {
+  test('Ready is false before objects are made for the first time, with nothing wrong', () => {
     const made = ({ seen, policy, now }: Story): readonly boolean[] =>
       notReady(seen, policy, now, () => undefined).map(({ yetToBeMade }) => yetToBeMade);
     expect(made(new Story())).toEqual([true]);
@@ -95,7 +95,7 @@ describe('Ready', () => {
     ]);
   });
 
-  test('Ready does not depend on what lies elsewhere, unless it is still as this authority wrote it', () => {
+  test('Ready does not depend on other namespaces, unless an object is still as this authority wrote it', () => {
     const story = stable();
     story.set({ bundles: [...story.policy.bundles, { object: 'wide', extra: [], elsewhere: true }] });
     expect(reasons(story)).toEqual([]);

@@ -70,7 +70,7 @@ describe('a Secret that another program writes', () => {
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('a Secret that another program writes that came after the old CA had signed last never held a leaf of it', () => {
+  test('a Secret of another program that came after the old CA had signed last never held a leaf of it', () => {
     const story = activated(() => undefined);
     story.pass(hour);
     lent(story, 'cm', 'ca2', { since: story.now });
@@ -78,7 +78,7 @@ describe('a Secret that another program writes', () => {
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('a Secret that another program writes whose program renews unasked is only waited for, with the end of its leaf', () => {
+  test('a Secret of another program that renews unasked is only waited for, with the end of its leaf', () => {
     const story = activated((one) => lent(one, 'pod', 'ca1', { program: 'kubelet', asked: 'never' }));
     expect(asked(story)).toEqual([]);
     expect(waits(story)).toContain(
@@ -86,13 +86,13 @@ describe('a Secret that another program writes', () => {
     );
   });
 
-  test('a Secret that another program writes whose program fails is named with the reason', () => {
+  test('a Secret of another program that fails is named with the reason', () => {
     const failing = 'Certificate cm: denied by policy';
     const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending', failing }));
     expect(waits(story).join()).toContain(`from cert-manager (${failing}; its old leaf ends at`);
   });
 
-  test('a Secret that another program writes without a leaf of the old CA that is still valid holds nothing up', () => {
+  test('a Secret of another program without a valid leaf of the old CA holds nothing up', () => {
     const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending' }));
     story.pass(91 * day);
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
@@ -123,7 +123,7 @@ describe('a Secret that another program writes', () => {
 describe('waves', () => {
   const names = Array.from({ length: 30 }, (_, index) => `cm${index}`);
 
-  test('waves leave at most 20 new leaves on their way, those that are pending included', () => {
+  test('waves of reissues leave at most 20 new leaves on their way, those that are pending included', () => {
     const story = activated((one) => {
       names.forEach((id, index) => {
         lent(one, id, 'ca1', { asked: index < 5 ? 'pending' : 'can' });
@@ -136,7 +136,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(['cm20']);
   });
 
-  test('waves go on past leaves that fail', () => {
+  test('waves of reissues go on past leaves that fail', () => {
     const story = activated((one) => {
       names.forEach((id, index) => {
         lent(one, id, 'ca1', index < 20 ? { asked: 'pending', failing: 'no' } : {});
@@ -145,7 +145,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
-  test('waves go on past leaves that are slow, such as those that nobody approves', () => {
+  test('waves of reissues go on past leaves that are slow, such as those without approval', () => {
     const remark = 'CertificateRequest cm0-2 is not approved since yesterday';
     const story = activated((one) => {
       names.forEach((id, index) => {
@@ -155,7 +155,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
-  test('waves of another namespace delay that namespace only', () => {
+  test('waves of reissues in another namespace delay that namespace only', () => {
     const story = activated((one) => {
       names.forEach((id) => {
         lent(one, id, 'ca1', { asked: 'pending', namespace: 'evil' }, { elsewhere: true });
@@ -184,14 +184,14 @@ describe('a Secret that is gone', () => {
     lent(story, 'cm', 'ca2', { asked: 'never', gone: true }, { anchors: [{ fingerprint: 'ca2', since }] });
   };
 
-  test('a Secret that is gone holds nothing up while nobody is known to read it', () => {
+  test('a Secret that is gone holds nothing up while no consumer is known to read it', () => {
     const story = activated((one) => lent(one, 'cm', 'ca1'));
     lost(story);
     story.pass(hour);
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('a Secret that is gone holds a rotation up by a process that began before, until that one has begun anew', () => {
+  test('a Secret that is gone holds a rotation up by a process that began before, until that process has begun anew', () => {
     const story = activated((one) => {
       lent(one, 'cm', 'ca1');
       one.consumer('web', { reload: 'unknown', presents: ['cm'], verifies: [], workload: undefined });

@@ -47,7 +47,7 @@ const rotated = (): Story => {
 };
 
 describe('what a consumer rests on', () => {
-  test('what a consumer rests on is named for each way of knowing', () => {
+  test('the evidence that a consumer rests on is named for each kind', () => {
     const story = rotated();
     expect(of(story, 'web')).toMatchObject({ by: 'acknowledged' });
     expect(of(story, 'old')).toMatchObject({ by: 'restarted' });
@@ -60,7 +60,7 @@ describe('what a consumer rests on', () => {
     expect(of(story, 'silent')).toMatchObject({ by: undefined });
   });
 
-  test('what a consumer rests on is nothing while it has yet to load the new CA', () => {
+  test('the evidence that a consumer rests on is none while it has yet to load the new CA', () => {
     const story = rotated();
     story.rotate = ['monday', 'tuesday'];
     story.run();

@@ -31,7 +31,7 @@ describe('objects', () => {
     });
   });
 
-  test('one that is ahead of the authority stops every write and is named', () => {
+  test('an object that is ahead of the authority stops every write and is named', () => {
     const story = new Story().leaf('web');
     story.run();
     const trust = story.objects.get('trust');
@@ -43,7 +43,7 @@ describe('objects', () => {
     );
   });
 
-  test('one with an older revision is written again though its bytes are right', () => {
+  test('an object with an older revision is written again though its bytes are right', () => {
     const story = new Story();
     story.run();
     const trust = story.objects.get('trust');
@@ -61,7 +61,7 @@ describe('objects', () => {
     ]);
   });
 
-  test('a Secret deleted in mid-rotation is not taken for a new one', () => {
+  test('a Secret that is deleted in the middle of a rotation is not taken for a new one', () => {
     const story = new Story().leaf('web');
     story.run();
     story.pass(day);

@@ -72,7 +72,7 @@ describe('A workload', () => {
     expect(stamped(seen([workload()], { held }))).toEqual([]);
   });
 
-  test('A workload that came after the change is not restarted; one of whose pods one came before is', () => {
+  test('A workload that came after the change is not restarted; one with a pod from before is', () => {
     const after = instant(CHANGED + LAG + 1);
     expect(stamped(seen([workload({ pods: [after] })]))).toEqual([]);
     expect(stamped(seen([workload({ pods: [after, CHANGED] })]))).toHaveLength(1);
@@ -124,7 +124,7 @@ test('workloads are rolled a few at a time', () => {
   expect(stamped(seen([{ ...first, rolling: true }, ...rest]))).toHaveLength(2);
 });
 
-test('whatever is seen: a write and a stamp never go together, and a plan carried out leaves nothing to do', () => {
+test('A plan never has both a write and a stamp, and leaves nothing to do once it is carried out', () => {
   const time = fc.integer({ min: 0, max: 2_000_000 }).map(instant);
   const some = fc.record({
     id: fc.string({ minLength: 1, maxLength: 4 }),

@@ -305,11 +305,11 @@ describe('messages say where, what was there and what is allowed', () => {
       { apiVersion, kind: 'Authority' },
       'a.yaml: Authority: metadata: is missing; give a map of fields',
     ],
-  ])('messages say where, what was there and what is allowed: %s', (_, value, message) => {
+  ])('a message says where, what was there and what is allowed: %s', (_, value, message) => {
     expect(refusal(value)).toBe(message);
   });
 
-  test('several problems come in one go, the rest counted', () => {
+  test('a message names several problems, and counts the rest', () => {
     const spec = { key: 'x', lifetime: 'x', rotation: { at: 'x', reloadWithin: 'x', paused: 'x' } };
     const message = refusal(authority(spec));
     expect(message.split('; also ')).toHaveLength(3);
