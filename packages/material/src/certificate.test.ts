@@ -75,7 +75,7 @@ describe('a certificate', () => {
     expect(leaf.certificate.fingerprint).toBe(theirs.fingerprint256.replaceAll(':', '').toLowerCase());
   });
 
-  it('names its key and its signature', () => {
+  it('a certificate names its key and its signature', () => {
     const names = (certificate: Certificate): string =>
       `${certificate.keyAlgorithm} ${certificate.signatureAlgorithm}`;
     expect(names(authority('x', { key: p384(), digest: 'sha384' }).certificate)).toBe(
@@ -205,7 +205,7 @@ describe('bytes that are not a certificate', () => {
     );
   });
 
-  it('bytes that are not a certificate may be anything at all', () => {
+  it('bytes of any other kind are refused with a code', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => codeOf(bytes) === 'CERTIFICATE_MALFORMED'),
     );

@@ -200,7 +200,7 @@ describe('the profile file', () => {
 });
 
 describe('in Node', () => {
-  it('every profile makes a context', () => {
+  it('in Node, every profile makes a context', () => {
     for (const type of ['Old', 'Intermediate', 'Modern']) {
       expect(() => createSecureContext(nodeTlsOptions(resolve(type).profile))).not.toThrow();
     }
@@ -229,7 +229,7 @@ describe('in Node', () => {
     expect(await negotiate(only12, 'TLSv1.3')).toBe('refused');
   });
 
-  it('in Node, takes groups by any of their names', async () => {
+  it('in Node, groups are taken by any of their names', async () => {
     for (const name of ['secp256r1', 'P-256', 'prime256v1', 'X25519', 'secp384r1']) {
       const one = resolve('Custom', { ciphers: ['TLS_AES_128_GCM_SHA256'], groups: [name] });
       expect(await negotiate(one, 'TLSv1.3')).toBe('TLSv1.3');
