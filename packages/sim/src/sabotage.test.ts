@@ -105,7 +105,7 @@ describe('the checker sees through a planner that', () => {
     expect(await shows(broken, 'distrust')).toBe(true);
   });
 
-  it('leaves the cross-certificate out of the chain', async () => {
+  it('the checker sees through a planner that leaves the cross-certificate out of the chain', async () => {
     const broken = sabotaged((seen, policy, now) => {
       const made = plan(seen, policy, now);
       const actions = made.actions.map((action) =>

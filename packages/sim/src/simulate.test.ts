@@ -33,18 +33,18 @@ describe('our strategies, with everything going wrong', () => {
 });
 
 describe('worlds that once found a fault of the planner', () => {
-  it('worlds that once found a fault of the planner distrust a CA that slow consumers have not acknowledged yet', async () => {
+  it('worlds that distrust a CA which slow consumers have not acknowledged yet end without a failure', async () => {
     const options = { consumers: 4, delays: [5, 50], faults: ['distrust'] } as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 45, ...options })).firstFailure).toBeNull();
   });
 
-  it('worlds that once found a fault of the planner ask for a Leaf while an adopted CA cannot issue one', async () => {
+  it('worlds that ask for a Leaf while an adopted CA cannot issue one end without a failure', async () => {
     const faults = ['adoption', 'newcomers'] as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 10, faults })).firstFailure).toBeNull();
     expect((await runSeeds({ strategy: 'phased', seeds: 8, from: 30, faults })).firstFailure).toBeNull();
   });
 
-  it('worlds that once found a fault of the planner start a pod from an old cache just after the clock has leapt', async () => {
+  it('worlds that start a pod from an old cache just after the clock has leapt end without a failure', async () => {
     const faults = ['clock-jumps', 'newcomers', 'evictions'] as const;
     expect((await runSeeds({ strategy: 'phased', seeds: 20, from: 220, faults })).firstFailure).toBeNull();
   });
@@ -52,7 +52,7 @@ describe('worlds that once found a fault of the planner', () => {
 
 describe('worlds that once found a fault of the engine', () => {
   it.each([70, 80])(
-    'worlds that once found a fault of the engine write a leaf between the beginning of a look and its list, so that it seems to be of the future (seeds from %i)',
+    'worlds that write a leaf between the beginning of a look and its list end without a failure (seeds from %i)',
     async (from) => {
       const faults = ['stale-reads', 'newcomers', 'second-rotation', 'two-controllers'] as const;
       const outcome = await runSeeds({ strategy: 'phased', seeds: 10, from, faults });
@@ -103,7 +103,7 @@ describe('strategies that must fail', () => {
 });
 
 describe('a fleet that its owner describes', () => {
-  it('a fleet that its owner describes of 300 consumers with delays up to 90 s goes through without a failure', async () => {
+  it('a fleet of 300 consumers with delays up to 90 s, as its owner describes it, goes through without a failure', async () => {
     const { rotations, failures, blocked } = await runSeed(1, {
       strategy: 'phased',
       consumers: 300,
