@@ -87,7 +87,7 @@ describe('The grid', () => {
     expect(cell?.why).toMatch(/^[A-Z_]+: /);
   });
 
-  test('The grid of a thousand is no larger than what is different in it', async () => {
+  test('The grid of a thousand services is no larger than what is different in it', async () => {
     const fleet = await ready(200);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -122,7 +122,7 @@ describe('The history', () => {
       expect(Date.parse(to ?? '2031-01-01')).toBeGreaterThanOrEqual(Date.parse(from));
   });
 
-  test('The history says after a restart what the state still says, and that it is all it knows', async () => {
+  test('The history after a restart says what the state still says, and that this is all it knows', async () => {
     const fleet = await ready(1);
     fleet.rotate.push('r1');
     await fleet.settle();
@@ -140,7 +140,7 @@ describe('The history', () => {
     ]);
   });
 
-  test('The history is bounded, however often one rotates', async () => {
+  test('The history is bounded, however many rotations there are', async () => {
     const { HistoryKeeper } = await import('./history.ts');
     const keeper = new HistoryKeeper(0);
     const generation = (number: number) => ({
@@ -167,7 +167,7 @@ describe('The history', () => {
 });
 
 describe('The log', () => {
-  test('names and counts objects that were restored after a change or a deletion', async () => {
+  test('The log names and counts objects that were restored after a change or a deletion', async () => {
     const fleet = await ready(2);
     const stored = await fleet.objects.read('shop/secrets/service-1');
     fleet.objects.put('shop/secrets/service-1', {
@@ -182,7 +182,7 @@ describe('The log', () => {
     expect(about.repairs).toBe(1);
   });
 
-  test('The log is bounded, and says of errors that are not ours no more than that there was one', async () => {
+  test('The log is bounded, and shows nothing of foreign errors but that there was one', async () => {
     const { board } = await ready(1);
     for (let n = 0; n < 500; n++) board.failed(`Authority ${n}`, new HandoverError('CONFLICT', 'look again'));
     board.failed('Authority x', new Error('-----BEGIN PRIVATE KEY-----'));
@@ -192,7 +192,7 @@ describe('The log', () => {
   });
 });
 
-test('figures keep ten minutes', async () => {
+test('figures of handshakes cover the last ten minutes', async () => {
   const { board } = await ready(1);
   for (let n = 0; n < 1_000; n++) board.counted(10, n === 999 ? 1 : 0);
   const { figures } = await board.document();
@@ -207,7 +207,7 @@ test('an authority that is no longer declared is no longer shown', async () => {
   expect(await board.part(`authority/${AUTHORITY}`)).toBeUndefined();
 });
 
-test('no private key, and nothing of one, is in any document, though every look has them', async () => {
+test('no document holds a private key or a part of one, though every snapshot does', async () => {
   const fleet = await ready(3);
   fleet.rotate.push('r1');
   await fleet.settle();

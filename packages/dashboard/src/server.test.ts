@@ -157,7 +157,7 @@ describe('The stream', () => {
     expect(later.join('').match(/event: authority/g)).toHaveLength(1);
   });
 
-  test('The stream is open to so many pages and no more, and a place is free again when one is closed', async () => {
+  test('The stream is open to a limited number of pages, and a place is free again when one is closed', async () => {
     const ends = Array.from({ length: 32 }, () => new AbortController());
     const open = await Promise.all(ends.map(({ signal }) => fetch(`${dashboard.url}api/events`, { signal })));
     expect(open.every(({ status }) => status === 200)).toBe(true);
@@ -166,7 +166,7 @@ describe('The stream', () => {
     await expect.poll(async () => (await ask('/api/events', 'HEAD')).status, { timeout: 10_000 }).toBe(200);
   });
 
-  test('a reader that takes nothing is not kept in memory: it misses what is old, and gets what is new', async () => {
+  test('The stream skips old parts for a reader that takes nothing, and sends it the newest: memory stays bounded', async () => {
     const { connect } = await import('node:net');
     const socket = connect(dashboard.port, '127.0.0.1');
     socket.write('GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');

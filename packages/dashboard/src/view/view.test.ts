@@ -66,11 +66,11 @@ describe('When the next step is due', () => {
     return dueWords({ ...rest, status: { ...status, dueAt, wakeAt } }, NOW);
   };
 
-  test('When the next step is due is said where time alone ends the wait, as `handover status` says it', () => {
+  test('The date of the next step is shown where time alone ends the wait, as `handover status` shows it', () => {
     expect(at(waits, iso(NOW + 150_000), iso(NOW + 10_000))).toBe('The next step is due in 2 min.');
   });
 
-  test('When the next step is due is not said of a renewal or of a wait for a program; then the next look is, if it is near', () => {
+  test('The date of the next step is not shown for a renewal or a wait for a program; the next check is, if it is near', () => {
     expect(at([], iso(NOW + 150_000), iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
     expect(at(waits, null, iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
     expect(at(waits, null, iso(NOW + 86_400_000))).toBe('');
@@ -79,13 +79,13 @@ describe('When the next step is due', () => {
 });
 
 describe('Words', () => {
-  test('Words: lengths of time are one number', () => {
+  test('A length of time is one number', () => {
     expect(
       [0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(durationWords),
     ).toEqual(['0 s', '0 s', '1 s', '1 min', '1 h', '90 d', '5 y']);
   });
 
-  test('names are short, numbers are legible, lists end', () => {
+  test('Names on the page are short, numbers are legible, and lists end', () => {
     expect(shortName('demo/secrets/gateway')).toBe('gateway');
     expect(shortName('demo/configmaps/mesh-trust/ca.crt')).toBe('mesh-trust');
     expect(shortName('readers of demo/configmaps/mesh-trust/ca.crt')).toBe('readers of mesh-trust');
@@ -137,7 +137,7 @@ describe('The headline', () => {
     });
   });
 
-  test('the steps of a rotation are done, now and ahead', () => {
+  test('The steps of a rotation on the page are done, now or ahead', () => {
     expect(stationsOf(part('Activating', { 4: 'current', 3: 'previous' })).map(({ state }) => state)).toEqual(
       ['done', 'now', 'ahead'],
     );
@@ -147,7 +147,7 @@ describe('The headline', () => {
 });
 
 describe('Consumers', () => {
-  test('Consumers: those that the next step waits for come first, also objects that are no consumers', () => {
+  test('Consumers that the next step waits for come first, also objects that are no consumers', () => {
     const waits = [{ consumer: 'readers of x', waitsFor: 'to load CA generation 2', since: iso(NOW) }];
     const rows = consumerRows(
       part(
@@ -162,7 +162,7 @@ describe('Consumers', () => {
     expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
   });
 
-  test('Consumers: however one scrolls, every row in sight is drawn, and never many more', () => {
+  test('The list of consumers draws every row in sight, and never many more, at any scroll position', () => {
     fc.assert(
       fc.property(
         fc.nat(5_000),
@@ -190,7 +190,7 @@ describe('The grid', () => {
     cells: [[{ now: 'ok', next: 'ok' }], [{ now: 'waits', next: 'fails', why: 'w', whyNext: 'n' }]],
   });
 
-  test('a few have a line each; many equal ones share one; every pair is counted', () => {
+  test('The grid has a line for each of a few services, shares one among many equal ones, and counts every pair', () => {
     expect(gridView(grid(4)).rows.map(({ label }) => label)).toEqual(['p0', 'p1', 'p2', 'p3']);
     const many = gridView(grid(1_000));
     expect(many.rows.map(({ label, count }) => [label, count])).toEqual([
@@ -200,7 +200,7 @@ describe('The grid', () => {
     expect(many.totals).toEqual({ ok: 500_000, waits: 500_000, fails: 0 });
   });
 
-  test('a square in words', () => {
+  test('The grid describes a square in words', () => {
     const { rows, columns, cell } = gridView(grid(2));
     const [, row] = rows;
     const [column] = columns;
