@@ -15,7 +15,7 @@ describe('the check of real time', () => {
     "import { setTimeout as pause } from 'node:timers/promises';",
     "import * as timers from 'timers';",
     'const began = process.hrtime.bigint();',
-  ])('finds real time in: %s', (line) => {
+  ])('the check of real time finds it in: %s', (line) => {
     expect(lines(`// a file\n${line}\n`)).toEqual([2]);
   });
 
@@ -27,11 +27,11 @@ describe('the check of real time', () => {
     '// setTimeout fires at once for anything longer.',
     ' * by `performance.now()`',
     'call(); // not Date.now()',
-  ])('finds no real time in: %s', (line) => {
+  ])('the check of real time finds none in: %s', (line) => {
     expect(lines(line)).toEqual([]);
   });
 
-  test('leaves the adapter, tests and what is no source alone', () => {
+  test('the check of real time leaves the adapter, tests and other files than sources alone', () => {
     const text = 'const began = Date.now();';
     for (const path of [
       'packages/runtime/src/clock.ts',
@@ -42,7 +42,7 @@ describe('the check of real time', () => {
     expect(lines(text, 'test/api-server/src/versions.ts')).toEqual([1]);
   });
 
-  test('names exceptions that are not needed any more', () => {
+  test('the check of real time names exceptions that are not needed any more', () => {
     const [first] = Object.keys(EXCEPTIONS);
     expect(idleExceptions(() => 'clock.after(10, end);')).toEqual(Object.keys(EXCEPTIONS));
     expect(idleExceptions((path) => (path === first ? undefined : 'setTimeout(end, 10);'))).toEqual(
