@@ -21,7 +21,7 @@ const serverOn = async (clock: TestClock, ms: number | undefined): Promise<strin
 };
 
 describe('a test clock', () => {
-  test('lets answers come before a deadline that is sooner than they would be in real time', async () => {
+  test('a test clock lets answers come before a deadline that is sooner than they would be in real time', async () => {
     const clock = new TestClock();
     const url = await serverOn(clock, 900);
     const answer = fetch(url, { signal: clock.timeout(1_000) }).then((got) => got.text());
@@ -34,7 +34,7 @@ describe('a test clock', () => {
     expect(clock.next).toBe(100);
   });
 
-  test('passes a deadline where no answer comes', async () => {
+  test('a test clock passes a deadline where no answer comes', async () => {
     const clock = new TestClock();
     const seen: string[] = [];
     fetch(await serverOn(clock, undefined), { signal: clock.timeout(30_000) }).then(
@@ -47,7 +47,7 @@ describe('a test clock', () => {
     expect(seen).toEqual(['TimeoutError']);
   });
 
-  test('waits for files and keys that are being worked on', async () => {
+  test('a test clock waits for files and keys that are being worked on', async () => {
     const path = join(temporaryFolder(), 'file');
     const clock = new TestClock();
     const done: string[] = [];
@@ -61,7 +61,7 @@ describe('a test clock', () => {
     expect(done[2]).toBe('timer');
   });
 
-  test('turns from timer to timer until something is found', async () => {
+  test('a test clock turns from timer to timer until something is found', async () => {
     const clock = new TestClock();
     const began = clock.now();
     const ticks: number[] = [];
@@ -70,7 +70,7 @@ describe('a test clock', () => {
     timer.cancel();
   });
 
-  test('gives up at its limit, and where nothing is left to wait for', async () => {
+  test('a test clock gives up at its limit, and where nothing is left to wait for', async () => {
     const clock = new TestClock();
     await expect(clock.until(() => false)).rejects.toThrow('still not true');
     const timer = clock.every(1_000, () => {});
@@ -82,7 +82,7 @@ describe('a test clock', () => {
   test.each<[string, (done: () => void) => unknown]>([
     ['a password is derived', (done) => pbkdf2('a', 'b', 100_000, 32, 'sha256', done)],
     ['a key is made', (done) => generateKeyPair('rsa', { modulusLength: 2_048 }, done)],
-  ])('stands still while %s', async (_, begin) => {
+  ])('a test clock stands still while %s', async (_, begin) => {
     const clock = new TestClock();
     const order: string[] = [];
     clock.after(1, () => order.push('timer'));
@@ -91,7 +91,7 @@ describe('a test clock', () => {
     expect(order).toEqual(['work', 'timer']);
   });
 
-  test('ends a wait of less than a millisecond', async () => {
+  test('a test clock ends a wait of less than a millisecond', async () => {
     const clock = new TestClock();
     await clock.during(clock.sleep(0.0001), 1);
   });
