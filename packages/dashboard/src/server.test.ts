@@ -132,7 +132,7 @@ describe('The server', () => {
     expect(again).toMatchObject({ status: 304, body: '' });
   });
 
-  test('a port that is taken is said with the option to change', async () => {
+  test('a port that is taken is an error that names the option to change', async () => {
     await expect(serveDashboard({ board: fleet.board, clock, port: dashboard.port })).rejects.toMatchObject({
       code: 'PORT_TAKEN',
       message: expect.stringContaining('--dashboard-address'),

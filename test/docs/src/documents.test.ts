@@ -18,7 +18,7 @@ describe.each(DOCUMENTS)('%s', (document) => {
     }
   });
 
-  test('S1.1 reads no ConfigMap or Secret into an environment: such a container needs the API server at each start', () => {
+  test('S1.1 a document reads no ConfigMap or Secret into an environment: such a container needs the API server at each start', () => {
     for (const { text, line } of blocksIn(document))
       expect(text, `${document}:${line}`).not.toMatch(/\b(envFrom|configMapKeyRef|secretKeyRef):/);
   });

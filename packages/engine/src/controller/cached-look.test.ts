@@ -132,7 +132,7 @@ describe('A look', () => {
 });
 
 describe('What is written during a look', () => {
-  test('What is written during a look is looked at again: dated after the beginning of the look, it would count as very old', async () => {
+  test('An object that is written during a look is read again: dated after the beginning of the look, it would count as very old', async () => {
     await converge(on(world.home, RESOURCES), ID);
     let looks = 0;
     const home: Parts = {

@@ -28,8 +28,8 @@ const pass = async (path: string) => {
   }
 };
 
-describe('What the directory home writes', () => {
-  test('What the directory home writes has the kubelet’s layout; only the owner can read keys and the state', async () => {
+describe('The directory home', () => {
+  test('The directory home writes folders in the kubelet’s layout; only the owner can read keys and the state', async () => {
     const path = directories.make();
     await pass(path);
     const folder = join(path, 'out/default/secrets/a');
@@ -42,7 +42,7 @@ describe('What the directory home writes', () => {
     expect(mode('state/authorities/default/mesh.json')).toBe('600');
   });
 
-  test('What the directory home writes has the mode and owner that its Leaf asks for, also when it asks later', async () => {
+  test('The directory home writes files with the mode and owner that their Leaf asks for, also when it asks later', async () => {
     const path = directories.make();
     await pass(path);
     const uid = process.getuid?.() ?? 0;
@@ -64,7 +64,7 @@ describe('What the directory home writes', () => {
     );
   });
 
-  test('What the directory home writes takes over the plain files of another issuer, as CA generation 0, and never shows mixed content', async () => {
+  test('The directory home takes over plain files of another issuer as CA generation 0, and never shows mixed content', async () => {
     const donor = directories.make();
     await pass(donor);
     const foreign = visible(donor);
@@ -94,7 +94,7 @@ describe('What the directory home writes', () => {
     }
   });
 
-  test('What the directory home writes is restored after an edit by hand or a removal', async () => {
+  test('The directory home restores its files after an edit by hand or a removal', async () => {
     const path = directories.make();
     await pass(path);
     const before = visible(path);
@@ -214,7 +214,7 @@ describe('Damaged state is refused, and nothing is written', () => {
     expect(text).not.toContain('MIG');
   });
 
-  test('Damaged state is refused, and nothing is written: older than its objects, as from a backup: everything stops, and the reason names the backup', async () => {
+  test('A state that is older than its objects, as from a backup, stops everything, and the reason names the backup', async () => {
     const path = directories.make();
     await pass(path);
     const old = readFileSync(join(path, 'state/authorities/default/mesh.json'), 'utf8');

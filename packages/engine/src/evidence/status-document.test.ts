@@ -147,7 +147,7 @@ describe('A consumer with a status document', () => {
     );
   });
 
-  test('Of several sources in a status document the one that holds least counts', async () => {
+  test('A status document with several sources counts by the source that holds least', async () => {
     const home = homes.mesh('');
     await pass(home);
     const old = { bundle: secret(home, 'a', 'ca.crt'), chain: secret(home, 'a', 'tls.crt') };

@@ -122,7 +122,7 @@ test('a file of another program at a path that handover wrote before is kept bef
   ]);
 });
 
-test('of a program that fights for a path no more than eight files are kept, and each of them once', async () => {
+test('at most eight files of a program that fights for a path are kept, and each of them once', async () => {
   const path = directories.make();
   const notes = new CopyNotes(diskFiles, join(path, 'state/copies'));
   const file = join(path, 'web.pem');

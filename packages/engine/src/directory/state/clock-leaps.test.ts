@@ -20,7 +20,7 @@ const begun = async (): Promise<Machine> => {
 };
 
 describe('a clock that leaps ahead for one pass and is then right', () => {
-  test('a clock that leaps ahead for one pass and is then right by two days: every leaf stays valid, and the authority is Stable again', async () => {
+  test('a clock that leaps ahead by two days for one pass: every leaf stays valid, and the authority is Stable again', async () => {
     const machine = await begun();
     // Until the next renewal is one pass away.
     machine.pass(59 * day + 12 * hour);
@@ -35,7 +35,7 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
     expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, notReady: [] });
   });
 
-  test('a clock that leaps ahead for one pass and is then right by five years: no key is destroyed, no CA generation made, and nothing is stuck', async () => {
+  test('a clock that leaps ahead by five years for one pass: no key is destroyed, no CA generation made, and nothing is stuck', async () => {
     const machine = await begun();
     const before = await machine.state();
     machine.ahead = 5 * YEAR;
@@ -55,7 +55,7 @@ describe('a clock that leaps ahead for one pass and is then right', () => {
     ['before the new CA signs', ['next', 'current']],
     ['while the old CA is still trusted', ['current', 'previous']],
   ])(
-    'a clock that leaps ahead for one pass and is then right in the middle of a rotation, %s: the old CA is neither retired nor dropped from a bundle',
+    'a clock that leaps ahead for one pass in the middle of a rotation, %s: the old CA is neither retired nor dropped from a bundle',
     async (_when, roles) => {
       const machine = await begun();
       await machine.home().requests.ask({ authority: ID, rotate: 'r' });
