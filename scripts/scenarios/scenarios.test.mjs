@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SCENARIOS } from './list.mjs';
 import { against, namesIn, page, problems } from './scenarios.mjs';
 
@@ -7,36 +7,34 @@ const all = (without) =>
     .filter((id) => id !== without)
     .map((id) => ({ ids: [id], name: 'proved', file: 'packages/x/src/x.test.ts', against: 'Envoy' }));
 
-describe('Names of tests', () => {
-  test('names of tests begin with ids, in a call, in a table and in each quote', () => {
-    const text =
-      "test('S0.1 one: it\\'s so', …); ['S0.2 two', 1]; test.each(x)(\"S1.3: it's %s\"); test(`S3.4 and S3.9 both`)";
-    expect(namesIn(text)).toEqual([
-      { ids: ['S0.1'], name: "one: it's so" },
-      { ids: ['S0.2'], name: 'two' },
-      { ids: ['S1.3'], name: "it's %s" },
-      { ids: ['S3.4', 'S3.9'], name: 'both' },
-    ]);
-  });
+test('names of tests begin with ids, in a call, in a table and in each quote', () => {
+  const text =
+    "test('S0.1 one: it\\'s so', …); ['S0.2 two', 1]; test.each(x)(\"S1.3: it's %s\"); test(`S3.4 and S3.9 both`)";
+  expect(namesIn(text)).toEqual([
+    { ids: ['S0.1'], name: "one: it's so" },
+    { ids: ['S0.2'], name: 'two' },
+    { ids: ['S1.3'], name: "it's %s" },
+    { ids: ['S3.4', 'S3.9'], name: 'both' },
+  ]);
+});
 
-  test('names of tests may have the incident in the group and the number in the test', () => {
-    const text =
-      "describe.each(ALL)('S2 over $name', () => {\n test('2 and 8: both', …); test('3 things', …) });";
-    expect(namesIn(text)).toEqual([{ ids: ['S2.2', 'S2.8'], name: 'both' }]);
-  });
+test('names of tests may have the incident in the group and the number in the test', () => {
+  const text =
+    "describe.each(ALL)('S2 over $name', () => {\n test('2 and 8: both', …); test('3 things', …) });";
+  expect(namesIn(text)).toEqual([{ ids: ['S2.2', 'S2.8'], name: 'both' }]);
+});
 
-  test('names of tests may stand in a test of a table, on the next line too', () => {
-    const text =
-      "describe('S2 by itself', () => {\n test.each(ALL)('2: two', …); test.each(\n    ALL,\n  )(\n    '1: one',\n …) });";
-    expect(namesIn(text)).toEqual([
-      { ids: ['S2.2'], name: 'two' },
-      { ids: ['S2.1'], name: 'one' },
-    ]);
-  });
+test('names of tests may stand in a test of a table, on the next line too', () => {
+  const text =
+    "describe('S2 by itself', () => {\n test.each(ALL)('2: two', …); test.each(\n    ALL,\n  )(\n    '1: one',\n …) });";
+  expect(namesIn(text)).toEqual([
+    { ids: ['S2.2'], name: 'two' },
+    { ids: ['S2.1'], name: 'one' },
+  ]);
+});
 
-  test('names of tests are not comments, nor texts that mention an id further on', () => {
-    expect(namesIn("// S0.1 is elsewhere\ntest('as S0.1 says')\nreplace('S0.13')")).toEqual([]);
-  });
+test('names of tests are not comments, nor texts that mention an id further on', () => {
+  expect(namesIn("// S0.1 is elsewhere\ntest('as S0.1 says')\nreplace('S0.13')")).toEqual([]);
 });
 
 test('the list has 49 scenarios', () => {

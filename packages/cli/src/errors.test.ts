@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@handover/test-api-server';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handover } from '../test/capture.ts';
 
 const BIN = fileURLToPath(new URL('../bin/handover.js', import.meta.url));
@@ -252,21 +252,19 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe('Every mistake a person can make ends in one line that says what to do', () => {
-  test.for(CASES)(
-    'a mistake ends in one line that says what to do: $name',
-    async ({ args, spoil = untouched, code, says }) => {
-      const dir = args.some((arg) => arg.includes('DIR')) ? homeAfter(spoil) : root;
-      const { port } = taken.address() as AddressInfo;
-      const given = args.map((arg) => arg.replace('DIR', dir).replace('PORT', String(port)));
-      const ended = await handover(given);
-      expect(ended.stderr).toMatch(/^[A-Z][A-Z_]+: [^\n]+; [^\n]+\n$/);
-      expect(ended.stderr).toMatch(code === 2 ? new RegExp(`^USAGE: .*${says.source}`) : says);
-      expect(ended.code).toBe(code);
-      expect(ended.stdout).toMatch(/^(read \d[\s\S]*)?$/);
-    },
-  );
-});
+test.for(CASES)(
+  'a mistake ends in one line that says what to do: $name',
+  async ({ args, spoil = untouched, code, says }) => {
+    const dir = args.some((arg) => arg.includes('DIR')) ? homeAfter(spoil) : root;
+    const { port } = taken.address() as AddressInfo;
+    const given = args.map((arg) => arg.replace('DIR', dir).replace('PORT', String(port)));
+    const ended = await handover(given);
+    expect(ended.stderr).toMatch(/^[A-Z][A-Z_]+: [^\n]+; [^\n]+\n$/);
+    expect(ended.stderr).toMatch(code === 2 ? new RegExp(`^USAGE: .*${says.source}`) : says);
+    expect(ended.code).toBe(code);
+    expect(ended.stdout).toMatch(/^(read \d[\s\S]*)?$/);
+  },
+);
 
 test('a rotation that is requested without a running process begins, and the answer says how to continue', async () => {
   const dir = homeAfter(untouched);

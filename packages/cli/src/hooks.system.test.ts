@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
 import { systemClock } from '@handover/runtime/clock';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { authority, homeWith, leaf, shell } from '../test/home.ts';
 import { build, eventually, folder, handoverAs, start } from '../test/real-process.ts';
 
@@ -28,69 +28,63 @@ const stateOf = (home: string, name: string): string => {
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 };
 
-describe('a hook that hangs', () => {
-  test('a hook that hangs delays no other authority and no rotation', async () => {
-    const pids = join(folder(), 'pids');
-    const home = homeWith(
-      authority('bad'),
-      leaf('bad', { reload: hanging(pids) }),
-      authority('good'),
-      leaf('good'),
-    );
-    const running = start(['run', home]);
-    await eventually('the hook', () => existsSync(pids));
-    const { requests } = new DirectoryHome(home, { timers: systemClock });
-    for (const id of ['first', 'second']) {
-      await requests.ask({ authority: 'default/good', rotate: id });
-      await eventually(`rotation ${id}`, () => stateOf(home, 'good').includes(`"${id}"`), 5_000);
-    }
-    await requests.ask({ authority: 'default/bad', rotate: 'own' });
-    await eventually(
-      'the rotation of its own authority',
-      () => stateOf(home, 'bad').includes('"own"'),
-      5_000,
-    );
-    expect(pidsIn(pids).every(isAlive)).toBe(true);
-    running.child.kill('SIGTERM');
-    await running.ended(8_000);
-  });
-
-  test('a hook that hangs delays no other Leaf of its Authority', async () => {
-    const at = folder();
-    const [pids, ran] = [join(at, 'pids'), join(at, 'ran')];
-    const other = leaf('other', { authority: 'bad', reload: shell(`echo ran > ${ran}`) });
-    const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }), other)]);
-    await eventually('the hook', () => existsSync(pids));
-    await eventually('the hook of the other Leaf', () => existsSync(ran), 5_000);
-    expect(pidsIn(pids).every(isAlive)).toBe(true);
-    running.child.kill('SIGTERM');
-    await running.ended(8_000);
-  });
-
-  test.each(['SIGTERM', 'SIGINT'] as const)(
-    'a hook that hangs ends with its children when run gets %s',
-    async (signal) => {
-      const pids = join(folder(), 'pids');
-      const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }))]);
-      await eventually('the hook', () => existsSync(pids));
-      running.child.kill(signal);
-      expect(await running.ended(8_000)).toMatchObject({ code: 0 });
-      await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
-    },
+test('a hook that hangs delays no other authority and no rotation', async () => {
+  const pids = join(folder(), 'pids');
+  const home = homeWith(
+    authority('bad'),
+    leaf('bad', { reload: hanging(pids) }),
+    authority('good'),
+    leaf('good'),
   );
+  const running = start(['run', home]);
+  await eventually('the hook', () => existsSync(pids));
+  const { requests } = new DirectoryHome(home, { timers: systemClock });
+  for (const id of ['first', 'second']) {
+    await requests.ask({ authority: 'default/good', rotate: id });
+    await eventually(`rotation ${id}`, () => stateOf(home, 'good').includes(`"${id}"`), 5_000);
+  }
+  await requests.ask({ authority: 'default/bad', rotate: 'own' });
+  await eventually('the rotation of its own authority', () => stateOf(home, 'bad').includes('"own"'), 5_000);
+  expect(pidsIn(pids).every(isAlive)).toBe(true);
+  running.child.kill('SIGTERM');
+  await running.ended(8_000);
+});
 
-  test('a hook that hangs ends with its children when run --once is interrupted', async () => {
+test('a hook that hangs delays no other Leaf of its Authority', async () => {
+  const at = folder();
+  const [pids, ran] = [join(at, 'pids'), join(at, 'ran')];
+  const other = leaf('other', { authority: 'bad', reload: shell(`echo ran > ${ran}`) });
+  const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }), other)]);
+  await eventually('the hook', () => existsSync(pids));
+  await eventually('the hook of the other Leaf', () => existsSync(ran), 5_000);
+  expect(pidsIn(pids).every(isAlive)).toBe(true);
+  running.child.kill('SIGTERM');
+  await running.ended(8_000);
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a hook that hangs ends with its children when run gets %s',
+  async (signal) => {
     const pids = join(folder(), 'pids');
-    const running = start([
-      'run',
-      homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) })),
-      '--once',
-    ]);
+    const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }))]);
     await eventually('the hook', () => existsSync(pids));
-    running.child.kill('SIGINT');
-    await running.ended(8_000);
+    running.child.kill(signal);
+    expect(await running.ended(8_000)).toMatchObject({ code: 0 });
     await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
-  });
+  },
+);
+
+test('a hook that hangs ends with its children when run --once is interrupted', async () => {
+  const pids = join(folder(), 'pids');
+  const running = start([
+    'run',
+    homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) })),
+    '--once',
+  ]);
+  await eventually('the hook', () => existsSync(pids));
+  running.child.kill('SIGINT');
+  await running.ended(8_000);
+  await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
 });
 
 test('a hook has ended when its program has, even if a child still holds its stderr', async () => {

@@ -164,20 +164,18 @@ describe.skipIf(!canHang).each([
   });
 });
 
-describe('A hook that never ends', () => {
-  test('a hook that never ends does not keep SIGTERM from ending run within seconds', async () => {
-    const mark = join(folder(), 'mark');
-    const reload = shell(`trap "" TERM; touch ${mark}; sleep 60`);
-    const running = start(['run', besideGood(authority('bad'), leaf('bad', { reload }))]);
-    await eventually('the hook', () => existsSync(mark));
-    running.child.kill('SIGTERM');
-    await running.ended(8_000);
-  });
+test('a hook that never ends does not keep SIGTERM from ending run within seconds', async () => {
+  const mark = join(folder(), 'mark');
+  const reload = shell(`trap "" TERM; touch ${mark}; sleep 60`);
+  const running = start(['run', besideGood(authority('bad'), leaf('bad', { reload }))]);
+  await eventually('the hook', () => existsSync(mark));
+  running.child.kill('SIGTERM');
+  await running.ended(8_000);
+});
 
-  test('a hook that leaves a process behind which holds its output counts as run', async () => {
-    const mark = join(folder(), 'mark');
-    const reload = shell(`touch ${mark}; sleep 20 & exit 0`);
-    await goesOn(besideGood(authority('bad'), leaf('bad', { reload })));
-    expect(existsSync(mark)).toBe(true);
-  });
+test('a hook that leaves a process behind which holds its output counts as run', async () => {
+  const mark = join(folder(), 'mark');
+  const reload = shell(`touch ${mark}; sleep 20 & exit 0`);
+  await goesOn(besideGood(authority('bad'), leaf('bad', { reload })));
+  expect(existsSync(mark)).toBe(true);
 });

@@ -324,61 +324,59 @@ spec:
   );
 });
 
-describe('Every mistake a person can make is one line that says what to do', () => {
-  test.each([
-    [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
-    [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
-    [['status', '--home', 'dir:'], 2, 'USAGE: unknown value "dir:" for --home; write dir:PATH'],
-    [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
-    [['rotate'], 2, "USAGE: missing required argument 'auth'"],
-    [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout: "soon" is not a duration'],
-    [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],
-    [['distrust', 'a/b'], 2, "USAGE: required option '--generation <n>' not specified"],
-  ])('a mistake on the command line is one line that says what to do: %j', async (args, code, says) => {
-    const ran = await handover(args);
-    expect(ran).toMatchObject({ code, stdout: '' });
-    expect(ran.stderr).toMatch(ERROR_LINE);
-    expect(ran.stderr.startsWith(says)).toBe(true);
-  });
+test.each([
+  [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
+  [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
+  [['status', '--home', 'dir:'], 2, 'USAGE: unknown value "dir:" for --home; write dir:PATH'],
+  [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
+  [['rotate'], 2, "USAGE: missing required argument 'auth'"],
+  [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout: "soon" is not a duration'],
+  [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],
+  [['distrust', 'a/b'], 2, "USAGE: required option '--generation <n>' not specified"],
+])('a mistake on the command line is one line that says what to do: %j', async (args, code, says) => {
+  const ran = await handover(args);
+  expect(ran).toMatchObject({ code, stdout: '' });
+  expect(ran.stderr).toMatch(ERROR_LINE);
+  expect(ran.stderr.startsWith(says)).toBe(true);
+});
 
-  test.each([
-    [
-      (yaml: string) => yaml.replace('lifetime: 5y', 'lifetime: soon'),
-      /^RESOURCE_INVALID: handover\.yaml:3:1: .*soon/,
-    ],
-    [
-      (yaml: string) => yaml.replace('dnsNames: [localhost]', 'dnsNames: [localhost'),
-      /^YAML_INVALID: handover\.yaml:\d+:\d+: /,
-    ],
-    [(yaml: string) => yaml.replace('kind: Leaf', 'kind: Leef'), /^RESOURCE_INVALID: .*did you mean Leaf/],
-  ])('mistake %# in handover.yaml is one line that says what to do', async (edit, says) => {
-    await handover(['init', dir]);
-    const file = join(dir, 'handover.yaml');
-    writeFileSync(file, edit(readFileSync(file, 'utf8')));
-    const ran = await handover(['run', dir, '--once']);
-    expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(says);
-    expect(ran.stderr).toMatch(ERROR_LINE);
-  });
+test.each([
+  [
+    (yaml: string) => yaml.replace('lifetime: 5y', 'lifetime: soon'),
+    /^RESOURCE_INVALID: handover\.yaml:3:1: .*soon/,
+  ],
+  [
+    (yaml: string) => yaml.replace('dnsNames: [localhost]', 'dnsNames: [localhost'),
+    /^YAML_INVALID: handover\.yaml:\d+:\d+: /,
+  ],
+  [(yaml: string) => yaml.replace('kind: Leaf', 'kind: Leef'), /^RESOURCE_INVALID: .*did you mean Leaf/],
+])('mistake %# in handover.yaml is one line that says what to do', async (edit, says) => {
+  await handover(['init', dir]);
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, edit(readFileSync(file, 'utf8')));
+  const ran = await handover(['run', dir, '--once']);
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toMatch(says);
+  expect(ran.stderr).toMatch(ERROR_LINE);
+});
 
-  test('an unknown authority or generation, a directory that others may write, and a clock that is behind are one line each', async () => {
-    await begin();
-    const home = ['--home', `dir:${dir}`];
-    expect((await handover(['rotate', 'x/y', ...home])).stderr).toMatch(
-      /^AUTHORITY_UNKNOWN: .*there is default\/internal\n$/,
-    );
-    expect((await handover(['distrust', 'internal', '--generation', '7', ...home])).stderr).toMatch(
-      /^GENERATION_UNKNOWN: .*it has 1 \(current\)\n$/,
-    );
-    expect((await handover(['rotate', 'internal', '--id', 'a b', ...home])).stderr).toMatch(
-      /^ROTATION_ID_INVALID: /,
-    );
-    expect((await handover(['run', dir, '--once'], at(-100_000))).stderr).toMatch(
-      /^CLOCK_BEHIND: .*set the clock, or if it is right: handover clock --confirm --home dir:.*\n$/,
-    );
-    chmodSync(dir, 0o777);
-    expect((await handover(['run', dir])).stderr).toMatch(/^HOME_WRITABLE_BY_OTHERS: /);
-  });
+test('an unknown authority or generation, a directory that others may write, and a clock that is behind are one line each', async () => {
+  await begin();
+  const home = ['--home', `dir:${dir}`];
+  expect((await handover(['rotate', 'x/y', ...home])).stderr).toMatch(
+    /^AUTHORITY_UNKNOWN: .*there is default\/internal\n$/,
+  );
+  expect((await handover(['distrust', 'internal', '--generation', '7', ...home])).stderr).toMatch(
+    /^GENERATION_UNKNOWN: .*it has 1 \(current\)\n$/,
+  );
+  expect((await handover(['rotate', 'internal', '--id', 'a b', ...home])).stderr).toMatch(
+    /^ROTATION_ID_INVALID: /,
+  );
+  expect((await handover(['run', dir, '--once'], at(-100_000))).stderr).toMatch(
+    /^CLOCK_BEHIND: .*set the clock, or if it is right: handover clock --confirm --home dir:.*\n$/,
+  );
+  chmodSync(dir, 0o777);
+  expect((await handover(['run', dir])).stderr).toMatch(/^HOME_WRITABLE_BY_OTHERS: /);
 });
 
 test('status --watch shows changes until it is stopped, and run ends when asked to', async () => {

@@ -37,7 +37,7 @@ const certgen = (): Promise<Ran> => {
   return handover(['certgen', '-f', file, '--home', `dir:${join(root, `made-${count}`)}`]);
 };
 
-describe('What is declared and gets nothing is named, and no command ends with exit code 0', () => {
+describe('a resource that gets nothing', () => {
   const LOST =
     'Leaf default/web: AUTHORITY_UNKNOWN: spec.authority interal is not declared, so that no certificate is issued; ';
 
@@ -99,7 +99,7 @@ spec:
   });
 });
 
-describe('Where nothing can be renewed', () => {
+describe('a state from an old backup', () => {
   beforeEach(async () => {
     expect(await once()).toMatchObject({ code: 0 });
     const kept = `${dir}-state`;
@@ -139,7 +139,7 @@ test('run --once fails over expired certificates while the clock is in doubt', a
   });
 });
 
-describe('status fails over what it names as damaged', () => {
+describe('a damaged output', () => {
   beforeEach(async () => {
     edit((yaml) =>
       yaml.replace(

@@ -52,7 +52,7 @@ test('verify says ok, and exits 0, over files that are whole', async () => {
   expect(stdout).not.toContain('next:');
 });
 
-describe('verify names, and exits 1 over', () => {
+describe('verify', () => {
   const fails = async (says: readonly RegExp[], days = 0): Promise<void> => {
     const { code, stdout, document } = await verify(days);
     expect(stdout).toMatch(/./);

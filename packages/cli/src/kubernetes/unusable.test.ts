@@ -81,7 +81,7 @@ const expectNamed = async (id: string, code: string, why: RegExp): Promise<void>
     expect(await runs(command, 'shop/mesh')).toMatchObject({ code: 0, stderr: '' });
 };
 
-describe('One Authority that cannot be used hides no other', () => {
+describe('An Authority that cannot be used', () => {
   const AT = { namespace: 'tenant', name: 'mesh' };
   beforeEach(async () => {
     await world.authority('tenant/mesh');

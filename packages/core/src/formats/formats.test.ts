@@ -136,33 +136,31 @@ describe('PEM and DER', () => {
   });
 });
 
-describe('a password', () => {
-  test('a password does not print', () => {
-    const shown = [
-      String(WORD),
-      JSON.stringify({ WORD }),
-      inspect(WORD),
-      inspect({ WORD }, { showHidden: true }),
-    ];
-    for (const one of shown) expect(one).not.toContain('horse');
-  });
+test('a password does not print', () => {
+  const shown = [
+    String(WORD),
+    JSON.stringify({ WORD }),
+    inspect(WORD),
+    inspect({ WORD }, { showHidden: true }),
+  ];
+  for (const one of shown) expect(one).not.toContain('horse');
+});
 
-  test.each(['', 'short', 'two\nlines', 'tab\there', 'Zürich!', 'x'.repeat(129)])(
-    'a password %j is refused without being repeated',
-    (text) => {
-      let message = '';
-      try {
-        password(text);
-      } catch (error) {
-        message = String(error);
-      }
-      expect(message).toMatch(/password holds no usable password; write one line of 6 to 128/);
-      if (text !== '') expect(message).not.toContain(text);
-    },
-  );
+test.each(['', 'short', 'two\nlines', 'tab\there', 'Zürich!', 'x'.repeat(129)])(
+  'a password %j is refused without being repeated',
+  (text) => {
+    let message = '';
+    try {
+      password(text);
+    } catch (error) {
+      message = String(error);
+    }
+    expect(message).toMatch(/password holds no usable password; write one line of 6 to 128/);
+    if (text !== '') expect(message).not.toContain(text);
+  },
+);
 
-  test('a password ends before its line end', () => {
-    expect(hex({}, EC, password('correct horse\r\n'))).toBe(hex({}));
-    expect(hex({}, EC, password('correct horse '))).not.toBe(hex({}));
-  });
+test('a password ends before its line end', () => {
+  expect(hex({}, EC, password('correct horse\r\n'))).toBe(hex({}));
+  expect(hex({}, EC, password('correct horse '))).not.toBe(hex({}));
 });

@@ -44,7 +44,7 @@ test('a selector has at most 64 labels', () => {
   );
 });
 
-describe('what the API server checks by form never refuses what the parser takes', () => {
+describe('the schema of the API server', () => {
   const { properties } = z.toJSONSchema(resourceSchemas.Leaf, {
     target: 'openapi-3.0',
     io: 'input',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, type Leaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Held, heldOf } from '../objects/held.ts';
 import { keyOf } from '../objects/place.ts';
 import type { InjectionRequest } from '../resources/injections.ts';
@@ -71,56 +71,52 @@ test('an object without an annotation of cainjector gets no CA', async () => {
   expect(await wish({ 'cert-manager.io/inject-apiserver-ca': 'false' })).toBeUndefined();
 });
 
-describe('by Secret', () => {
-  test('a Secret to inject from must be there, allow it, and hold a bundle', async () => {
-    expect((await wish(FROM_SECRET))?.refused).toBe('Secret ns/plain: it does not exist (yet)');
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', {})] }))?.refused).toContain(
-      'allow-direct-injection',
-    );
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, '')] }))?.refused).toContain(
-      'no CA in ca.crt',
-    );
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
-      'not a bundle',
-    );
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
-      secret: { name: 'ns/plain', key: 'ca.crt' },
-    });
-  });
-
-  test('a Secret to inject from is watched, even while it is missing or refused', async () => {
-    for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
-      expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
-        { plural: 'secrets', name: 'plain' },
-      ]);
-  });
-
-  test("the Secret of a Leaf stands for the Leaf's authority, and must allow it all the same", async () => {
-    const leaves = [leaf('server', 'plain')];
-    expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', {})] }))?.source).toBeUndefined();
-    expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
-      authority: 'ns/mesh',
-    });
+test('a Secret to inject from must be there, allow it, and hold a bundle', async () => {
+  expect((await wish(FROM_SECRET))?.refused).toBe('Secret ns/plain: it does not exist (yet)');
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', {})] }))?.refused).toContain(
+    'allow-direct-injection',
+  );
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, '')] }))?.refused).toContain(
+    'no CA in ca.crt',
+  );
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
+    'not a bundle',
+  );
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
+    secret: { name: 'ns/plain', key: 'ca.crt' },
   });
 });
 
-describe('by Certificate', () => {
-  test('the Secret of a Certificate is the one that carries its name', async () => {
-    expect((await wish(FROM_CERTIFICATE, { secrets: [secret('cert-tls', {})] }))?.source).toEqual({
-      secret: { name: 'ns/cert-tls', key: 'ca.crt' },
-    });
-    expect((await wish({ 'cert-manager.io/inject-ca-from': 'ns/other' }))?.refused).toContain(
-      'no Secret in ns',
-    );
-  });
+test('a Secret to inject from is watched, even while it is missing or refused', async () => {
+  for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
+    expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
+      { plural: 'secrets', name: 'plain' },
+    ]);
+});
 
-  test('a Leaf with the name or the Secret of a Certificate counts instead of the Certificate', async () => {
-    const authority = { authority: 'ns/mesh' };
-    expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
-    expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(
-      authority,
-    );
+test("the Secret of a Leaf stands for the Leaf's authority, and must allow it all the same", async () => {
+  const leaves = [leaf('server', 'plain')];
+  expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', {})] }))?.source).toBeUndefined();
+  expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
+    authority: 'ns/mesh',
   });
+});
+
+test('the Secret of a Certificate is the one that carries its name', async () => {
+  expect((await wish(FROM_CERTIFICATE, { secrets: [secret('cert-tls', {})] }))?.source).toEqual({
+    secret: { name: 'ns/cert-tls', key: 'ca.crt' },
+  });
+  expect((await wish({ 'cert-manager.io/inject-ca-from': 'ns/other' }))?.refused).toContain(
+    'no Secret in ns',
+  );
+});
+
+test('a Leaf with the name or the Secret of a Certificate counts instead of the Certificate', async () => {
+  const authority = { authority: 'ns/mesh' };
+  expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
+  expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(
+    authority,
+  );
 });
 
 test('a Secret comes before a Certificate, and a Certificate before the API server; an invalid annotation is not passed over', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Addresses } from './addresses.ts';
 
-describe('Never asked, whatever network the flag names', () => {
+describe('an address that is never asked', () => {
   const addresses = new Addresses(['0.0.0.0/0', '::/0']);
   test.each([
     '127.0.0.1',
@@ -43,20 +43,18 @@ test.each(['10.1.0.0', '10.1.0.0/33', 'web/8', '10.1/16', 'fd12::/129', '/8'])(
   },
 );
 
-describe('The API server’s own address is not asked', () => {
-  test.each([
-    ['https://10.96.0.1:443', ['10.96.0.1']],
-    ['https://[fd12::1]:443', ['fd12::1', 'FD12::1', 'fd12:0:0:0:0:0:0:1', 'fd12:0000::0001']],
-  ])(
-    'the operator does not connect to the API server %s, in any spelling of its address',
-    (server, spellings) => {
-      const addresses = new Addresses(['0.0.0.0/0', '::/0']).sparing(server);
-      for (const ip of spellings) expect(addresses.why(ip)).toBe(`${ip} is the API server's own address`);
-      for (const ip of ['10.96.0.2', 'fd12::2']) expect(addresses.why(ip)).toBeUndefined();
-    },
-  );
+test.each([
+  ['https://10.96.0.1:443', ['10.96.0.1']],
+  ['https://[fd12::1]:443', ['fd12::1', 'FD12::1', 'fd12:0:0:0:0:0:0:1', 'fd12:0000::0001']],
+])(
+  'the operator does not connect to the API server %s, in any spelling of its address',
+  (server, spellings) => {
+    const addresses = new Addresses(['0.0.0.0/0', '::/0']).sparing(server);
+    for (const ip of spellings) expect(addresses.why(ip)).toBe(`${ip} is the API server's own address`);
+    for (const ip of ['10.96.0.2', 'fd12::2']) expect(addresses.why(ip)).toBeUndefined();
+  },
+);
 
-  test('an API server with a host name has no address to compare with', () => {
-    expect(new Addresses().sparing('https://api.example.com').why('10.96.0.1')).toBeUndefined();
-  });
+test('an API server with a host name has no address to compare with', () => {
+  expect(new Addresses().sparing('https://api.example.com').why('10.96.0.1')).toBeUndefined();
 });

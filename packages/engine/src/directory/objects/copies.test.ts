@@ -50,66 +50,64 @@ const there = (home: string): string => readFileSync(join(home, 'out/default/sec
 const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
-describe('A file at a path of its own', () => {
-  test('A file at a path of its own holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
-    const home = made();
-    await pass(home);
-    expect(here(home)).toBe(there(home));
-    expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
-    const before = { text: here(home), inode: statSync(join(home, 'etc/web.pem')).ino };
-    expect((await pass(home)).plan.actions).toEqual([]);
-    expect(statSync(join(home, 'etc/web.pem')).ino).toBe(before.inode);
-    await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'one' });
-    await pass(home);
-    directories.now = (directories.now + 60_000) as typeof directories.now;
-    await pass(home);
-    expect(here(home)).not.toBe(before.text);
-    expect(here(home)).toBe(there(home));
-  });
-
-  asRoot('has the owner, group and mode that are asked for', async () => {
-    const home = made('{path: etc/web.pem, owner: "65534", group: "65534", mode: "0440"}');
-    await pass(home);
-    const { mode, uid, gid } = statSync(join(home, 'etc/web.pem'));
-    expect([(mode & 0o777).toString(8), uid, gid]).toEqual(['440', 65534, 65534]);
-    expect((await pass(home)).plan.actions).toEqual([]);
-  });
-
-  test.each([
-    ['changed', (path: string) => writeFileSync(path, 'x')],
-    ['deleted', (path: string) => rmSync(path)],
-    ['opened to others', (path: string) => chmodSync(path, 0o644)],
-  ])('A file at a path of its own is put right after it was %s', async (_how, damage) => {
-    const home = made();
-    await pass(home);
-    damage(join(home, 'etc/web.pem'));
-    await pass(home);
-    expect(here(home)).toBe(there(home));
-    expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
-    expect((await pass(home)).plan.actions).toEqual([]);
-  });
-
-  test('A file at a path of its own stays when it is no longer asked for', async () => {
-    const home = made();
-    await pass(home);
-    writeFileSync(join(home, 'mesh.yaml'), MESH);
-    await pass(home);
-    expect(here(home)).toMatch(/PRIVATE KEY/);
-  });
-
-  test('A file at a path of its own never goes through a link: the link is replaced, and what it leads to stays', async () => {
-    const home = made();
-    await pass(home);
-    rmSync(join(home, 'etc/web.pem'));
-    writeFileSync(join(home, 'victim'), 'precious');
-    symlinkSync(join(home, 'victim'), join(home, 'etc/web.pem'));
-    await pass(home);
-    expect(lstatSync(join(home, 'etc/web.pem')).isFile()).toBe(true);
-    expect(readFileSync(join(home, 'victim'), 'utf8')).toBe('precious');
-  });
+test('A file at a path of its own holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
+  const home = made();
+  await pass(home);
+  expect(here(home)).toBe(there(home));
+  expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
+  const before = { text: here(home), inode: statSync(join(home, 'etc/web.pem')).ino };
+  expect((await pass(home)).plan.actions).toEqual([]);
+  expect(statSync(join(home, 'etc/web.pem')).ino).toBe(before.inode);
+  await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'one' });
+  await pass(home);
+  directories.now = (directories.now + 60_000) as typeof directories.now;
+  await pass(home);
+  expect(here(home)).not.toBe(before.text);
+  expect(here(home)).toBe(there(home));
 });
 
-describe('A file is refused, and every other object is written', () => {
+asRoot('has the owner, group and mode that are asked for', async () => {
+  const home = made('{path: etc/web.pem, owner: "65534", group: "65534", mode: "0440"}');
+  await pass(home);
+  const { mode, uid, gid } = statSync(join(home, 'etc/web.pem'));
+  expect([(mode & 0o777).toString(8), uid, gid]).toEqual(['440', 65534, 65534]);
+  expect((await pass(home)).plan.actions).toEqual([]);
+});
+
+test.each([
+  ['changed', (path: string) => writeFileSync(path, 'x')],
+  ['deleted', (path: string) => rmSync(path)],
+  ['opened to others', (path: string) => chmodSync(path, 0o644)],
+])('A file at a path of its own is put right after it was %s', async (_how, damage) => {
+  const home = made();
+  await pass(home);
+  damage(join(home, 'etc/web.pem'));
+  await pass(home);
+  expect(here(home)).toBe(there(home));
+  expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
+  expect((await pass(home)).plan.actions).toEqual([]);
+});
+
+test('A file at a path of its own stays when it is no longer asked for', async () => {
+  const home = made();
+  await pass(home);
+  writeFileSync(join(home, 'mesh.yaml'), MESH);
+  await pass(home);
+  expect(here(home)).toMatch(/PRIVATE KEY/);
+});
+
+test('A file at a path of its own never goes through a link: the link is replaced, and what it leads to stays', async () => {
+  const home = made();
+  await pass(home);
+  rmSync(join(home, 'etc/web.pem'));
+  writeFileSync(join(home, 'victim'), 'precious');
+  symlinkSync(join(home, 'victim'), join(home, 'etc/web.pem'));
+  await pass(home);
+  expect(lstatSync(join(home, 'etc/web.pem')).isFile()).toBe(true);
+  expect(readFileSync(join(home, 'victim'), 'utf8')).toBe('precious');
+});
+
+describe('A file that is refused', () => {
   const refused = async (home: string, says: RegExp): Promise<void> => {
     const outcome = await pass(home);
     expect(obstacles(outcome)).toEqual([expect.stringMatching(says)]);
