@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   encoding: 'utf8',
@@ -57,21 +57,22 @@ const strangersIn = (walks) =>
     return defines.test(readFileSync(`packages/${file}`, 'utf8')) ? [] : [`${file} ${name}`];
   });
 
-describe('every path that is named exists', () => {
-  test.each(['ARCHITECTURE.md', 'AGENTS.md', 'docs/architecture/walks.md'])('in %s', (document) => {
+test.each(['ARCHITECTURE.md', 'AGENTS.md', 'docs/architecture/walks.md'])(
+  'every path that %s names exists',
+  (document) => {
     expect(missingIn(readFileSync(document, 'utf8'))).toEqual([]);
-  });
+  },
+);
 
-  test('and one that does not is found', () => {
-    expect(missingIn('| `packages/core/src/{pem,index}.ts`, `gone/`, `0001*`, `9999*` |')).toEqual([
-      'packages/core/src/pem.ts',
-      'gone',
-      '9999*',
-    ]);
-  });
+test('a path in a document that does not exist is found', () => {
+  expect(missingIn('| `packages/core/src/{pem,index}.ts`, `gone/`, `0001*`, `9999*` |')).toEqual([
+    'packages/core/src/pem.ts',
+    'gone',
+    '9999*',
+  ]);
 });
 
-test('the functions of a walk are defined in the files that are named with them', () => {
+test('every function that a walk names is defined in the file named with it', () => {
   expect(strangersIn(readFileSync('docs/architecture/walks.md', 'utf8'))).toEqual([]);
   expect(strangersIn('`core/src/plan/plan.ts` `plan`, `core/src/plan/plan.ts` `act`')).toEqual([
     'core/src/plan/plan.ts act',

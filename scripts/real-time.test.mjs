@@ -1,52 +1,50 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { EXCEPTIONS, idleExceptions, realTimeIn } from './real-time.mjs';
 
 const SOURCE = 'packages/engine/src/look/some-file.ts';
 const lines = (text, path = SOURCE) => realTimeIn(path, text).map(({ line }) => line);
 
-describe('the check of real time', () => {
-  test.each([
-    'const timer = setTimeout(end, 10);',
-    'const timer = setInterval(look, 10);',
-    'const began = Date.now();',
-    'const name = new Date().toISOString();',
-    'const began = performance.now();',
-    'fetch(url, { signal: AbortSignal.timeout(10) });',
-    "import { setTimeout as pause } from 'node:timers/promises';",
-    "import * as timers from 'timers';",
-    'const began = process.hrtime.bigint();',
-  ])('finds real time in: %s', (line) => {
-    expect(lines(`// a file\n${line}\n`)).toEqual([2]);
-  });
+test.each([
+  'const timer = setTimeout(end, 10);',
+  'const timer = setInterval(look, 10);',
+  'const began = Date.now();',
+  'const name = new Date().toISOString();',
+  'const began = performance.now();',
+  'fetch(url, { signal: AbortSignal.timeout(10) });',
+  "import { setTimeout as pause } from 'node:timers/promises';",
+  "import * as timers from 'timers';",
+  'const began = process.hrtime.bigint();',
+])('the check of real time finds it in: %s', (line) => {
+  expect(lines(`// a file\n${line}\n`)).toEqual([2]);
+});
 
-  test.each([
-    'socket.setTimeout(0);',
-    "import { setImmediate } from 'node:timers';",
-    'this.#clock.after(10, end);',
-    'const at = new Date(now).toISOString();',
-    '// setTimeout fires at once for anything longer.',
-    ' * by `performance.now()`',
-    'call(); // not Date.now()',
-  ])('finds no real time in: %s', (line) => {
-    expect(lines(line)).toEqual([]);
-  });
+test.each([
+  'socket.setTimeout(0);',
+  "import { setImmediate } from 'node:timers';",
+  'this.#clock.after(10, end);',
+  'const at = new Date(now).toISOString();',
+  '// setTimeout fires at once for anything longer.',
+  ' * by `performance.now()`',
+  'call(); // not Date.now()',
+])('the check of real time finds none in: %s', (line) => {
+  expect(lines(line)).toEqual([]);
+});
 
-  test('leaves the adapter, tests and what is no source alone', () => {
-    const text = 'const began = Date.now();';
-    for (const path of [
-      'packages/runtime/src/clock.ts',
-      'packages/engine/src/a.test.ts',
-      'packages/engine/test/world.ts',
-    ])
-      expect(lines(text, path)).toEqual([]);
-    expect(lines(text, 'test/api-server/src/versions.ts')).toEqual([1]);
-  });
+test('the check of real time leaves the adapter, tests and other files than sources alone', () => {
+  const text = 'const began = Date.now();';
+  for (const path of [
+    'packages/runtime/src/clock.ts',
+    'packages/engine/src/a.test.ts',
+    'packages/engine/test/world.ts',
+  ])
+    expect(lines(text, path)).toEqual([]);
+  expect(lines(text, 'test/api-server/src/versions.ts')).toEqual([1]);
+});
 
-  test('names exceptions that are not needed any more', () => {
-    const [first] = Object.keys(EXCEPTIONS);
-    expect(idleExceptions(() => 'clock.after(10, end);')).toEqual(Object.keys(EXCEPTIONS));
-    expect(idleExceptions((path) => (path === first ? undefined : 'setTimeout(end, 10);'))).toEqual(
-      [first].flatMap((one) => one ?? []),
-    );
-  });
+test('the check of real time names exceptions that are not needed any more', () => {
+  const [first] = Object.keys(EXCEPTIONS);
+  expect(idleExceptions(() => 'clock.after(10, end);')).toEqual(Object.keys(EXCEPTIONS));
+  expect(idleExceptions((path) => (path === first ? undefined : 'setTimeout(end, 10);'))).toEqual(
+    [first].flatMap((one) => one ?? []),
+  );
 });

@@ -13,7 +13,7 @@ const surface = PUBLISHED.flatMap(({ entries, declared }) =>
   Object.keys(declared).flatMap((entry) => surfaceOf(root, entries[entry])),
 );
 
-test('every example compiles, runs, and prints what it says', async () => {
+test('every example in TSDoc compiles, runs, and prints what it says', async () => {
   // below node_modules, so that imports are found
   const cache = join(root, 'node_modules/.cache');
   mkdirSync(cache, { recursive: true });

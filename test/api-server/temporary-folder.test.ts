@@ -6,7 +6,7 @@ import { temporaryFolder } from './src/temporary-folder.ts';
 const shared = temporaryFolder();
 let own = '';
 
-test('a folder that was asked for in a test is there, and its own', () => {
+test('a temporary folder of a test exists, and is its own', () => {
   own = temporaryFolder();
   writeFileSync(join(own, 'file'), '');
   expect(own).not.toBe(shared);
@@ -17,6 +17,6 @@ afterAll(() => {
   expect(existsSync(shared)).toBe(true);
 });
 
-test('a folder that was asked for outside a test stays for all tests of the file', () => {
+test('a temporary folder made outside a test stays for all tests of the file', () => {
   expect(existsSync(shared)).toBe(true);
 });

@@ -24,20 +24,20 @@ test('the built command answers on stdout with exit 0', () => {
   expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test('it inspects a file', () => {
+test('the built command inspects a file', () => {
   const { status, stdout } = handover('inspect', fixture);
   expect(status).toBe(0);
   expect(stdout).toContain('subject: CN=Same Name\n');
 });
 
-test('inspect reads what a command of the shell writes', () => {
+test('inspect reads the output of a shell command', () => {
   const script = '"$0" "$1" inspect <(sleep 0.2; cat "$2")';
   const ran = spawnSync('bash', ['-c', script, process.execPath, BIN, fixture], { encoding: 'utf8' });
   expect(ran.stderr).toBe('');
   expect(ran.stdout).toContain('subject: CN=Same Name\n');
 });
 
-test('a failure is exit 1, wrong usage exit 2, one line each on stderr', () => {
+test('the built command exits 1 on failure and 2 on wrong usage, with one line on stderr', () => {
   expect(handover('inspect', '/nonexistent/ca.pem')).toMatchObject({
     status: 1,
     stdout: '',
@@ -50,7 +50,7 @@ test('a failure is exit 1, wrong usage exit 2, one line each on stderr', () => {
   });
 });
 
-test('as a plugin of kubectl it looks at a cluster, and has the commands that are about one', () => {
+test('kubectl handover looks at a cluster, and has the commands that are about one', () => {
   const plugin = (...args: readonly string[]) =>
     spawnSync(process.execPath, [path('../bin/kubectl-handover.js'), ...args], {
       encoding: 'utf8',
@@ -89,7 +89,7 @@ test('a simulation in threads gives the same report as one in a single thread', 
   expect(report).toEqual(expected);
 });
 
-test('Ctrl-C in the middle of a simulation is a quiet 130', async () => {
+test('Ctrl-C in the middle of a simulation exits 130 without an error message', async () => {
   const child = spawn(process.execPath, [BIN, 'simulate', '--seeds', '100000'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -108,7 +108,7 @@ test('Ctrl-C in the middle of a simulation is a quiet 130', async () => {
   expect({ code, stdout, more }).toEqual({ code: 130, stdout: '', more: '' });
 });
 
-test('a reader that stops early is no error', async () => {
+test('a reader of the output that stops early causes no error', async () => {
   const files = Array.from({ length: 2_000 }, () => fixture);
   const child = spawn(process.execPath, [BIN, 'inspect', '--json', ...files], {
     stdio: ['ignore', 'pipe', 'pipe'],

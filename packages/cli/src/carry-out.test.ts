@@ -15,7 +15,7 @@ metadata: {name: mesh}
 spec: {lifetime: 1y, rotation: {reloadWithin: 20s}}
 `;
 
-test('a rotation that begins while its authority is looked at is in the status and in the record, or in neither', async () => {
+test('a rotation that begins during a pass is in the status and in the record, or in neither', async () => {
   for (let moment = 1, isOver = false; !isOver; moment++) {
     const path = temporaryFolder({ inMemory: true });
     writeFileSync(`${path}/mesh.yaml`, MESH);

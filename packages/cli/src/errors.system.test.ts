@@ -17,7 +17,7 @@ const good = async (): Promise<string> => {
 describe.skipIf(!isRoot)(
   'A user without rights is told in one line what to do (needs root, to play both)',
   () => {
-    test('where the directory cannot be read', async () => {
+    test('a user without rights is told in one line what to do if the directory cannot be read', async () => {
       const home = await good();
       chmodSync(home, 0o700);
       const program = await bundledIn(folder());
@@ -26,7 +26,7 @@ describe.skipIf(!isRoot)(
       expect(ended.code).toBe(1);
     });
 
-    test('where out cannot be written', async () => {
+    test('a user without rights is told in one line what to do if out cannot be written', async () => {
       const home = await good();
       for (const name of ['out', 'state']) rmSync(join(home, name), { recursive: true });
       mkdirSync(join(home, 'out'), { mode: 0o755 });

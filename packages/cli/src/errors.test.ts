@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@handover/test-api-server';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handover } from '../test/capture.ts';
 
 const BIN = fileURLToPath(new URL('../bin/handover.js', import.meta.url));
@@ -133,14 +133,14 @@ const CASES: readonly Case[] = [
     says: /^HOME_STATE_EXPOSED: .*; chmod 0700 .*, and replace the keys/,
   },
   {
-    name: 'init where something is',
+    name: 'init in a directory with files',
     args: ['init', 'DIR'],
     code: 1,
     says: /^HOME_NOT_EMPTY: .*; edit it, or choose another/,
   },
   // The YAML.
   {
-    name: 'YAML that is none',
+    name: 'a file that is not YAML',
     args: run,
     spoil: yaml((text) => text.replace('[localhost]', '[localhost')),
     code: 1,
@@ -168,14 +168,14 @@ const CASES: readonly Case[] = [
     says: /^RESOURCE_INVALID: .*lifetime.*soon.*; /,
   },
   {
-    name: 'a name that is there twice',
+    name: 'a resource that is declared twice',
     args: run,
     spoil: (dir) => cpSync(join(dir, 'handover.yaml'), join(dir, 'more.yaml')),
     code: 1,
     says: /^RESOURCE_\w+: .*more\.yaml:\d+:\d+.*; /,
   },
   {
-    name: 'two that would write one object',
+    name: 'two resources that would write one object',
     args: run,
     spoil: (dir) =>
       appendFileSync(
@@ -211,7 +211,7 @@ const CASES: readonly Case[] = [
     says: /^GENERATION_UNKNOWN: .*; it has 1 \(current\)/,
   },
   {
-    name: 'an id that cannot be one',
+    name: 'an invalid rotation id',
     args: ['rotate', 'internal', '--id', 'a b', ...home],
     code: 1,
     says: /^ROTATION_ID_INVALID: .*; use up to 128/,
@@ -252,8 +252,9 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describe('Every mistake a person can make ends in one line that says what to do', () => {
-  test.for(CASES)('$name', async ({ args, spoil = untouched, code, says }) => {
+test.for(CASES)(
+  'a mistake ends in one line that says what to do: $name',
+  async ({ args, spoil = untouched, code, says }) => {
     const dir = args.some((arg) => arg.includes('DIR')) ? homeAfter(spoil) : root;
     const { port } = taken.address() as AddressInfo;
     const given = args.map((arg) => arg.replace('DIR', dir).replace('PORT', String(port)));
@@ -262,8 +263,8 @@ describe('Every mistake a person can make ends in one line that says what to do'
     expect(ended.stderr).toMatch(code === 2 ? new RegExp(`^USAGE: .*${says.source}`) : says);
     expect(ended.code).toBe(code);
     expect(ended.stdout).toMatch(/^(read \d[\s\S]*)?$/);
-  });
-});
+  },
+);
 
 test('a rotation that is requested without a running process begins, and the answer says how to continue', async () => {
   const dir = homeAfter(untouched);

@@ -8,7 +8,7 @@ import { build, folder, handoverAs } from '../test/real-process.ts';
 
 beforeAll(build, 120_000);
 
-test('before its server was ever started, a hook says that the files are there and what to do', async () => {
+test('a hook of a server that was never started says that the files are there and what to do', async () => {
   const pids = folder();
   const home = homeWith(
     authority('internal', {

@@ -15,7 +15,7 @@ const beforeItsServer = (): string =>
   );
 const running = (...args: readonly string[]) => goOn(['run', ...args], { clock: new TestClock(NOW) });
 
-test('run says once when everything is in place', async () => {
+test('run reports once that every certificate is in place', async () => {
   const home = beforeItsServer();
   const ready = 'ready: 1 authority and 1 leaf in place; running until stopped\n';
   const live = running(home);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
 import { systemClock } from '@handover/runtime/clock';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { authority, homeWith, leaf, shell } from '../test/home.ts';
 import { build, eventually, folder, handoverAs, start } from '../test/real-process.ts';
 
@@ -28,69 +28,66 @@ const stateOf = (home: string, name: string): string => {
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 };
 
-describe('a hook that hangs', () => {
-  test('delays no other authority and no rotation', async () => {
-    const pids = join(folder(), 'pids');
-    const home = homeWith(
-      authority('bad'),
-      leaf('bad', { reload: hanging(pids) }),
-      authority('good'),
-      leaf('good'),
-    );
-    const running = start(['run', home]);
-    await eventually('the hook', () => existsSync(pids));
-    const { requests } = new DirectoryHome(home, { timers: systemClock });
-    for (const id of ['first', 'second']) {
-      await requests.ask({ authority: 'default/good', rotate: id });
-      await eventually(`rotation ${id}`, () => stateOf(home, 'good').includes(`"${id}"`), 5_000);
-    }
-    await requests.ask({ authority: 'default/bad', rotate: 'own' });
-    await eventually(
-      'the rotation of its own authority',
-      () => stateOf(home, 'bad').includes('"own"'),
-      5_000,
-    );
-    expect(pidsIn(pids).every(isAlive)).toBe(true);
-    running.child.kill('SIGTERM');
-    await running.ended(8_000);
-  });
+test('a hook that hangs delays no other authority and no rotation', async () => {
+  const pids = join(folder(), 'pids');
+  const home = homeWith(
+    authority('bad'),
+    leaf('bad', { reload: hanging(pids) }),
+    authority('good'),
+    leaf('good'),
+  );
+  const running = start(['run', home]);
+  await eventually('the hook', () => existsSync(pids));
+  const { requests } = new DirectoryHome(home, { timers: systemClock });
+  for (const id of ['first', 'second']) {
+    await requests.ask({ authority: 'default/good', rotate: id });
+    await eventually(`rotation ${id}`, () => stateOf(home, 'good').includes(`"${id}"`), 5_000);
+  }
+  await requests.ask({ authority: 'default/bad', rotate: 'own' });
+  await eventually('the rotation of its own authority', () => stateOf(home, 'bad').includes('"own"'), 5_000);
+  expect(pidsIn(pids).every(isAlive)).toBe(true);
+  running.child.kill('SIGTERM');
+  await running.ended(8_000);
+});
 
-  test('delays no other Leaf of its Authority', async () => {
-    const at = folder();
-    const [pids, ran] = [join(at, 'pids'), join(at, 'ran')];
-    const other = leaf('other', { authority: 'bad', reload: shell(`echo ran > ${ran}`) });
-    const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }), other)]);
-    await eventually('the hook', () => existsSync(pids));
-    await eventually('the hook of the other Leaf', () => existsSync(ran), 5_000);
-    expect(pidsIn(pids).every(isAlive)).toBe(true);
-    running.child.kill('SIGTERM');
-    await running.ended(8_000);
-  });
+test('a hook that hangs delays no other Leaf of its Authority', async () => {
+  const at = folder();
+  const [pids, ran] = [join(at, 'pids'), join(at, 'ran')];
+  const other = leaf('other', { authority: 'bad', reload: shell(`echo ran > ${ran}`) });
+  const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }), other)]);
+  await eventually('the hook', () => existsSync(pids));
+  await eventually('the hook of the other Leaf', () => existsSync(ran), 5_000);
+  expect(pidsIn(pids).every(isAlive)).toBe(true);
+  running.child.kill('SIGTERM');
+  await running.ended(8_000);
+});
 
-  test.each(['SIGTERM', 'SIGINT'] as const)('ends with its children when run gets %s', async (signal) => {
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  'a hook that hangs ends with its children when run gets %s',
+  async (signal) => {
     const pids = join(folder(), 'pids');
     const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }))]);
     await eventually('the hook', () => existsSync(pids));
     running.child.kill(signal);
     expect(await running.ended(8_000)).toMatchObject({ code: 0 });
     await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
-  });
+  },
+);
 
-  test('ends with its children when run --once is interrupted', async () => {
-    const pids = join(folder(), 'pids');
-    const running = start([
-      'run',
-      homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) })),
-      '--once',
-    ]);
-    await eventually('the hook', () => existsSync(pids));
-    running.child.kill('SIGINT');
-    await running.ended(8_000);
-    await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
-  });
+test('a hook that hangs ends with its children when run --once is interrupted', async () => {
+  const pids = join(folder(), 'pids');
+  const running = start([
+    'run',
+    homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) })),
+    '--once',
+  ]);
+  await eventually('the hook', () => existsSync(pids));
+  running.child.kill('SIGINT');
+  await running.ended(8_000);
+  await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
 });
 
-test('a hook that leaves a child with its stderr open has ended when its program has', async () => {
+test('a hook has ended when its program has, even if a child still holds its stderr', async () => {
   const home = homeWith(authority('web'), leaf('web', { reload: shell('sleep 30 & exit 0') }));
   expect(await start(['run', home, '--once']).ended(15_000)).toMatchObject({ code: 0 });
   const failing = homeWith(
@@ -103,7 +100,7 @@ test('a hook that leaves a child with its stderr open has ended when its program
   });
 });
 
-test('a program that does not exist is said at once, beside one that hangs', async () => {
+test('a hook program that does not exist is reported at once, beside one that hangs', async () => {
   const pids = join(folder(), 'pids');
   const home = homeWith(
     authority('bad'),
@@ -128,7 +125,7 @@ test('run --once exits 1 if a hook failed, and 0 when it works again', async () 
   expect(await handoverAs(['run', home, '--once'])).toMatchObject({ code: 0 });
 });
 
-test('reload beside run is carried out by run, also for a bundle', async () => {
+test('reload during run is carried out by run, also for a bundle', async () => {
   const home = homeWith(
     authority('web', { bundle: `{configMapName: web-trust, reload: ${shell('echo bundle >> ran')}}` }),
     leaf('web', { reload: shell('echo leaf >> ran; test -e works') }),

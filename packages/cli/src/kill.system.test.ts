@@ -31,7 +31,7 @@ const isAccepted = (): boolean => {
   });
 };
 
-test('a run that is killed again and again goes on where it was: nothing rotated twice, every pair accepted', async () => {
+test('run continues where it was after any number of kills: nothing is rotated twice, every pair verifies', async () => {
   const home = new DirectoryHome(dir, { timers: systemClock });
   const ROUNDS = 5;
   let seed = 7;

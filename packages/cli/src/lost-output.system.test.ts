@@ -48,19 +48,25 @@ test('run goes on when the program behind its pipe is gone', async () => {
   expect(await end(child)).toBe(0);
 }, 60_000);
 
-test.skipIf(!existsSync('/dev/full'))('check without its answer is UNKNOWN, and says why', async () => {
-  const { home } = await begun();
-  await handoverAs(['run', home, '--once']);
-  const full = openSync('/dev/full', 'w');
-  const { status, stderr } = spawnSync(process.execPath, [BIN, 'check', '--home', `dir:${home}`], {
-    stdio: ['ignore', full, 'pipe'],
-    encoding: 'utf8',
-  });
-  expect({ status, stderr }).toEqual({ status: 3, stderr: 'standard output is lost (ENOSPC)\n' });
-});
+test.skipIf(!existsSync('/dev/full'))(
+  'check exits UNKNOWN, and says why, if its output cannot be written',
+  async () => {
+    const { home } = await begun();
+    await handoverAs(['run', home, '--once']);
+    const full = openSync('/dev/full', 'w');
+    const { status, stderr } = spawnSync(process.execPath, [BIN, 'check', '--home', `dir:${home}`], {
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 3, stderr: 'standard output is lost (ENOSPC)\n' });
+  },
+);
 
-test.skipIf(!existsSync('/dev/full'))('Another command whose answer is lost fails', () => {
-  const full = openSync('/dev/full', 'w');
-  const { status } = spawnSync(process.execPath, [BIN, '--version'], { stdio: ['ignore', full, 'pipe'] });
-  expect(status).toBe(1);
-});
+test.skipIf(!existsSync('/dev/full'))(
+  'a command other than check fails if its output cannot be written',
+  () => {
+    const full = openSync('/dev/full', 'w');
+    const { status } = spawnSync(process.execPath, [BIN, '--version'], { stdio: ['ignore', full, 'pipe'] });
+    expect(status).toBe(1);
+  },
+);

@@ -8,7 +8,7 @@ import { Speaker } from './directory/say-event.ts';
 
 const root = temporaryFolder({ inMemory: true });
 
-test('of ten objects that cannot be written run --once names three, each once, and counts the others', async () => {
+test('run --once names three of ten objects that cannot be written, each once, and counts the others', async () => {
   const dir = join(root, 'home');
   await handover(['init', dir]);
   for (let n = 0; n < 10; n++) {
@@ -29,7 +29,7 @@ test('of ten objects that cannot be written run --once names three, each once, a
   expect(stderr).toMatch(/; and 7 more\n$/);
 });
 
-test('an obstacle that begins with its object does not name it twice', () => {
+test('a message about an obstacle names its object once', () => {
   const says = (what: string): readonly string[] =>
     new Speaker().lines({
       kind: 'failed',

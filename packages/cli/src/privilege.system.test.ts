@@ -27,14 +27,14 @@ const world = () => {
 };
 
 describe.skipIf(!isRoot)('A user without rights does not become root (needs root, to play both)', () => {
-  test('the hook of a directory of root alone is run', async () => {
+  test('root runs the hook of a directory that belongs to root alone', async () => {
     const { home, mark } = world();
     writeFileSync(join(home, 'a.yaml'), hookMaking(mark), { mode: 0o644 });
     expect(await handoverAs(['run', home, '--once'])).toMatchObject({ code: 0, stderr: '' });
     expect(existsSync(mark)).toBe(true);
   });
 
-  test('through a directory of their own', async () => {
+  test('root does not run the hook of a directory that belongs to another user', async () => {
     const { home, mark } = world();
     writeFileSync(join(home, 'a.yaml'), hookMaking(mark), { mode: 0o644 });
     chownSync(home, NOBODY, NOBODY);
@@ -45,7 +45,7 @@ describe.skipIf(!isRoot)('A user without rights does not become root (needs root
     expect(existsSync(mark)).toBe(false);
   });
 
-  test('through a *.yaml that links to a file that all users can write', async () => {
+  test('root does not run the hook of a *.yaml that links to a file that all users can write', async () => {
     const { root, home, mark } = world();
     const target = join(root, 'shared');
     writeFileSync(target, hookMaking(mark));
@@ -57,7 +57,7 @@ describe.skipIf(!isRoot)('A user without rights does not become root (needs root
     expect(existsSync(mark)).toBe(false);
   });
 
-  test('through an out that leads elsewhere', async () => {
+  test('root does not write through an out that is a link to elsewhere', async () => {
     const { root, home } = world();
     const elsewhere = join(root, 'jobs.d');
     mkdirSync(elsewhere, { mode: 0o755 });
@@ -69,7 +69,7 @@ describe.skipIf(!isRoot)('A user without rights does not become root (needs root
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 
-  test('through the program of a hook that they may write', async () => {
+  test('root does not run a hook program that another user can write', async () => {
     const { root, home, mark } = world();
     const program = join(root, 'reload');
     writeFileSync(program, `#!/bin/sh\ntouch ${mark}\n`);
@@ -92,7 +92,7 @@ describe.skipIf(!isRoot)('Every command on a directory that another user may cha
     rotate: (home) => ['rotate', 'internal', '--home', `dir:${home}`],
   };
   test.each(Object.keys(COMMANDS))(
-    '%s says in one line which path and which command mends it',
+    '%s by root on a directory that another user may change names the path and the remedy in one line',
     async (name) => {
       const { root, home } = world();
       writeFileSync(join(home, 'a.yaml'), STARTING_POINT, { mode: 0o644 });
@@ -106,16 +106,19 @@ describe.skipIf(!isRoot)('Every command on a directory that another user may cha
     },
   );
 
-  test.each(['init', 'certgen'])('%s makes nothing below a folder of another user', async (name) => {
-    const { root, home } = world();
-    chownSync(root, NOBODY, NOBODY);
-    const below = join(home, 'new/home');
-    const args = name === 'init' ? ['init', below] : (COMMANDS.certgen?.(below) ?? []);
-    expect((await handoverAs(args)).stderr).toMatch(/^HOME_FOREIGN_OWNER: .* chown root .*\n$/);
-    expect(existsSync(join(home, 'new'))).toBe(false);
-  });
+  test.each(['init', 'certgen'])(
+    '%s by root creates nothing below a folder of another user',
+    async (name) => {
+      const { root, home } = world();
+      chownSync(root, NOBODY, NOBODY);
+      const below = join(home, 'new/home');
+      const args = name === 'init' ? ['init', below] : (COMMANDS.certgen?.(below) ?? []);
+      expect((await handoverAs(args)).stderr).toMatch(/^HOME_FOREIGN_OWNER: .* chown root .*\n$/);
+      expect(existsSync(join(home, 'new'))).toBe(false);
+    },
+  );
 
-  test('a user without rights runs a directory of their own, below a sticky one, and refuses that of a third', async () => {
+  test('a user without rights can run a directory of their own below a sticky one, and not one of a third user', async () => {
     const mine = folder(NOBODY);
     expect(await handoverAs(['init', mine], NOBODY)).toMatchObject({ code: 0, stderr: '' });
     expect(await handoverAs(['run', mine, '--once'], NOBODY)).toMatchObject({ code: 0, stderr: '' });

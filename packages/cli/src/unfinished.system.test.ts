@@ -13,11 +13,11 @@ const inspected = (...flags: string[]) =>
 const MESSAGE =
   'the command stopped waiting before it had ended; this is a bug in handover; please report it with the command you ran';
 
-test('a process that ends before its command does not say that it went well: exit code 70, and a line', () => {
+test('a process that ends before its command exits 70 with one line, and does not report success', () => {
   expect(inspected()).toMatchObject({ status: 70, stdout: '', stderr: `UNFINISHED: ${MESSAGE}\n` });
 });
 
-test('with --json that line is JSON, as every error', () => {
+test('a process that ends before its command with --json prints its error as JSON', () => {
   const { status, stderr } = inspected('--json');
   expect(status).toBe(70);
   expect(JSON.parse(stderr)).toEqual({ error: { code: 'UNFINISHED', message: MESSAGE } });

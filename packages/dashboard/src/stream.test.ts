@@ -43,7 +43,7 @@ const begin = async () => {
 const figures = (writes: readonly string[]): readonly string[] =>
   writes.filter((text) => text.includes('event: figures'));
 
-test('a hundred changes within a moment are told once, as they are in the end', async () => {
+test('a stream tells a hundred changes within a moment once, as they are in the end', async () => {
   const { clock, board, reader } = await begin();
   for (let n = 0; n < 100; n++) board.counted(1, 0);
   await clock.advance(1_000);
@@ -51,7 +51,7 @@ test('a hundred changes within a moment are told once, as they are in the end', 
   expect(figures(reader.writes)[0]).toContain('"handshakes":100');
 });
 
-test('a reader that takes nothing gets nothing more, and then the newest parts', async () => {
+test('a reader of a stream that takes nothing gets nothing more, and then the newest parts', async () => {
   const { clock, board, reader } = await begin();
   reader.takes = false;
   board.counted(1, 0);
@@ -70,7 +70,7 @@ test('a reader that takes nothing gets nothing more, and then the newest parts',
   expect(reader.destroyed).toBe(false);
 });
 
-test('a reader that takes nothing for half a minute is disconnected', async () => {
+test('a reader of a stream that takes nothing for half a minute is disconnected', async () => {
   const { clock, board, reader, ended } = await begin();
   reader.takes = false;
   board.counted(1, 0);
@@ -81,7 +81,7 @@ test('a reader that takes nothing for half a minute is disconnected', async () =
   expect(ended()).toBe(1);
 });
 
-test('a sign of life comes when nothing happens, and nothing at all once it has ended', async () => {
+test('a stream sends a sign of life when nothing happens, and nothing once it has ended', async () => {
   const { clock, board, reader, stream } = await begin();
   const before = reader.writes.length;
   await clock.advance(16_000);

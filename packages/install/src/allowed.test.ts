@@ -53,12 +53,15 @@ test.each<[string, ApiRequest, boolean, boolean]>([
     false,
   ],
   ['a role', get('clusterroles', undefined, { group: 'rbac.authorization.k8s.io' }), false, false],
-])('%s', (_, request, inCluster, inNamespaces) => {
-  expect(allowed(everywhere, request)).toBe(inCluster);
-  expect(allowed(narrow, request)).toBe(inNamespaces);
-});
+])(
+  'the operator’s rights cover what it needs, and nothing else: %s',
+  (_, request, inCluster, inNamespaces) => {
+    expect(allowed(everywhere, request)).toBe(inCluster);
+    expect(allowed(narrow, request)).toBe(inNamespaces);
+  },
+);
 
-test('without cluster rights nothing is granted outside the namespaces it looks at and its own', () => {
+test('the operator without cluster rights may do nothing outside its own namespace and those it looks at', () => {
   expect(new Set(narrow.map(({ namespace }) => namespace))).toEqual(new Set(['hand', 'shop', 'pay']));
 });
 
@@ -80,7 +83,7 @@ test('no role has a wildcard, escalation, or a right to act as another account',
     expect(words).not.toContain(word);
 });
 
-test('signers, OpenShift and services only where they are asked for', () => {
+test('the operator has rights on signers, OpenShift and Services only where they are asked for', () => {
   const resources = (grants: readonly { readonly resources: readonly string[] }[]) =>
     grants.flatMap((grant) => grant.resources);
   for (const resource of ['signers', 'apiservers']) expect(resources(everywhere)).not.toContain(resource);
@@ -108,7 +111,7 @@ test('signers, OpenShift and services only where they are asked for', () => {
   expect(allowed(asked, { ...signer, name: 'kubernetes.io/kube-apiserver-serving' })).toBe(false);
 });
 
-test('an unused right is named, and only that', () => {
+test('a right that is unused is named, and no other', () => {
   const grants = grantsFor({ namespace: 'hand' }).filter(({ resources }) =>
     resources.includes('replicasets'),
   );
@@ -121,6 +124,6 @@ test('an unused right is named, and only that', () => {
   expect(unused(grants, [request, { ...request, verb: 'watch' }])).toEqual([]);
 });
 
-test('every right says why it is there', () => {
+test('every right of the operator says why it is there', () => {
   expect(RIGHTS.filter(({ why }) => why.length < 8)).toEqual([]);
 });

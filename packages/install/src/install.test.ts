@@ -12,7 +12,7 @@ const of = (objects: readonly Manifest[], kind: string) => {
   return found;
 };
 
-test('the YAML holds exactly the objects, each under a comment, the same bytes each time', () => {
+test('the YAML of an installation holds exactly the objects, each under a comment, the same bytes each time', () => {
   const text = installationYaml(options);
   const documents = parseAllDocuments(text);
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
@@ -21,12 +21,12 @@ test('the YAML holds exactly the objects, each under a comment, the same bytes e
   expect(installationYaml(options)).toBe(text);
 });
 
-test('each rule of a role stands under its reason', () => {
+test('the YAML of an installation has each rule of a role under its reason', () => {
   const text = installationYaml(options);
   expect(text).toContain('  # from a pod to its Deployment\n  - apiGroups:\n      - apps\n');
 });
 
-test('YAML has no anchors, which kubectl would not take', () => {
+test('the YAML of an installation has no anchors, which kubectl would not take', () => {
   expect(installationYaml(options)).not.toMatch(/: [&*]a\d/);
 });
 
@@ -45,7 +45,7 @@ test('a namespaced installation has no role in the cluster, and says what does n
   );
 });
 
-test('policies come before the rights they hold in check', () => {
+test('the YAML of an installation has policies before the rights they hold in check', () => {
   const order = installation(options).map(({ kind }) => kind);
   expect(order.lastIndexOf('ValidatingAdmissionPolicyBinding')).toBeLessThan(
     order.indexOf('ClusterRoleBinding'),
@@ -77,7 +77,7 @@ test('an uninstallation takes away what was installed, the Deployment first, but
   expect(parseAllDocuments(removableYaml(options)).map((document) => document.toJS())).toEqual(gone);
 });
 
-test('a policy lets probes and scrapers in, by port, and nothing else; what goes out it does not speak of', () => {
+test('the NetworkPolicy lets probes and scrapers in, by port, and nothing else; it does not restrict what goes out', () => {
   const ingress = (more: Partial<InstallOptions>) =>
     of(installation({ ...options, ...more }), 'NetworkPolicy');
   expect(ingress({})).toHaveProperty('spec', {
@@ -105,7 +105,7 @@ test('S1.10 metrics ask for a token only if told to, whatever the platform; then
   }
 });
 
-test('an annotation for service-ca is a word to the operator only where it stands in for service-ca', () => {
+test('an annotation for service-ca is an instruction to the operator only where it replaces service-ca', () => {
   const policies = (more: Partial<InstallOptions>) =>
     JSON.stringify(
       installation({ ...options, ...more }).filter(({ kind }) => kind === 'ValidatingAdmissionPolicy'),
@@ -116,7 +116,7 @@ test('an annotation for service-ca is a word to the operator only where it stand
   expect(policies({ compat: ['service-ca'] })).toContain('handover-services');
 });
 
-test('the pods run without privileges, on a root they cannot write, without capabilities', () => {
+test('the operator’s pods run without privileges, on a root they cannot write, without capabilities', () => {
   const pod = ['spec', 'template', 'spec'];
   const made = of(installation(options), 'Deployment');
   expect(made).toHaveProperty('spec.replicas', 2);
@@ -155,13 +155,13 @@ test.each<[string, Partial<InstallOptions>, RegExp]>([
   ['no replica', { replicas: 0 }, /0 is not a number of replicas; use 1 to 5/],
   ['a piece of a replica', { replicas: 1.5 }, /1.5 is not a number of replicas/],
   ['a word for a number of replicas', { replicas: Number('two') }, /NaN is not a number of replicas/],
-])('%s is refused', (_, bad, message) => {
+])('an installation with %s is refused', (_, bad, message) => {
   const act = () => installationYaml({ ...options, ...bad });
   expect(act).toThrow(HandoverError);
   expect(act).toThrow(message);
 });
 
-test('kubectl, which reads YAML 1.1, finds the same keys: "on" is not true there', () => {
+test('the YAML of an installation has the same keys for kubectl, which reads YAML 1.1: "on" is not true there', () => {
   const yaml = installationYaml({ image: 'handover:1', namespace: 'handover-system' });
   const keys = (version: '1.1' | 'core'): string =>
     JSON.stringify(

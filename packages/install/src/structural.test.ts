@@ -16,12 +16,12 @@ const schemas = crds().map((crd) => {
   return [crd.spec.names.kind, every(schema, crd.spec.names.kind)] as const;
 });
 
-test('there is a definition for every kind', () => {
+test('every kind has a CRD', () => {
   expect(schemas.map(([kind]) => kind)).toEqual(KINDS);
 });
 
 test.each(schemas)(
-  '%s: every place has a type, and no union, reference, default or closed map',
+  'the CRD of %s has a type in every place, and no union, reference, default or closed map',
   (_, nodes) => {
     const bad = nodes.filter(
       ([, node]) =>
@@ -34,7 +34,7 @@ test.each(schemas)(
 );
 
 test.each(schemas)(
-  '%s: every list says how it merges, every list, map and string has a maximum',
+  'the CRD of %s says how every list merges, and has a maximum for every list, map and string',
   (_, nodes) => {
     const bad = nodes.filter(([path, node]) => {
       if (/\.(apiVersion|kind|metadata)$/.test(path)) return false;
@@ -46,7 +46,7 @@ test.each(schemas)(
   },
 );
 
-test('a default is told in words, and filled in by the reader of the resource', () => {
+test('a default is described in words in a CRD, and filled in by the reader of the resource', () => {
   const [, nodes] = schemas[0] ?? ['', []];
   const of = (path: string) => nodes.find(([at]) => at === `Authority.spec.${path}`)?.[1];
   expect(of('rotation.reloadWithin')?.description).toMatch(/ Default: 3m\.$/);
@@ -64,11 +64,11 @@ test.each<[string, z.ZodType, string]>([
     z.string().describe('x').meta({ contentEncoding: 'base64' }),
     'x: has contentEncoding',
   ],
-])('%s is refused by place', (_, schema, message) => {
+])('a schema with %s is refused with its place', (_, schema, message) => {
   expect(() => structural(inputSchema(schema), 'x')).toThrow(message);
 });
 
-test('a pattern becomes a rule in words, unless it would have to be tried in too many places', () => {
+test('a pattern in a schema becomes a rule in words, unless it would have to be tried in too many places', () => {
   const text = () =>
     z
       .string()

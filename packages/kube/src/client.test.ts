@@ -29,37 +29,35 @@ test('a fault of this program is not called an unreachable server', async () => 
   await expect(kube.raw('GET', '/version')).rejects.toThrow(TypeError);
 });
 
-describe('requests', () => {
-  test('requests one after another share connections', async () => {
-    await made();
-    for (let i = 0; i < 50; i++) await kube.get(configMaps, which);
-    // undici may open a second connection when the next request comes before the first is idle.
-    expect(server.connections.made).toBeLessThanOrEqual(2);
-  });
+test('requests one after another share connections', async () => {
+  await made();
+  for (let i = 0; i < 50; i++) await kube.get(configMaps, which);
+  // undici may open a second connection when the next request comes before the first is idle.
+  expect(server.connections.made).toBeLessThanOrEqual(2);
+});
 
-  test('requests at once use a bounded number of connections', async () => {
-    await made();
-    await Promise.all(Array.from({ length: 200 }, () => kube.get(configMaps, which)));
-    expect(server.connections.made).toBeLessThanOrEqual(32);
-  });
+test('requests at once use a bounded number of connections', async () => {
+  await made();
+  await Promise.all(Array.from({ length: 200 }, () => kube.get(configMaps, which)));
+  expect(server.connections.made).toBeLessThanOrEqual(32);
+});
 
-  test('requests are reported to onRequest', async () => {
-    await made();
-    await kube.get(configMaps, { ...which, name: 'missing' });
-    const [create, get] = reports;
-    expect(create).toMatchObject({
-      verb: 'create',
-      resource: 'configmaps',
-      namespace: 'default',
-      status: 201,
-    });
-    expect(get).toMatchObject({ verb: 'get', name: 'missing', status: 404, group: '', version: 'v1' });
-    expect(server.requests.at(-1)?.headers['user-agent']).toBe('test/1');
+test('requests are reported to onRequest', async () => {
+  await made();
+  await kube.get(configMaps, { ...which, name: 'missing' });
+  const [create, get] = reports;
+  expect(create).toMatchObject({
+    verb: 'create',
+    resource: 'configmaps',
+    namespace: 'default',
+    status: 201,
   });
+  expect(get).toMatchObject({ verb: 'get', name: 'missing', status: 404, group: '', version: 'v1' });
+  expect(server.requests.at(-1)?.headers['user-agent']).toBe('test/1');
 });
 
 describe('a server in trouble', () => {
-  test('429 and 503 with Retry-After are retried after that time, writes too', async () => {
+  test('answers 429 and 503 with Retry-After are retried after that time, writes too', async () => {
     for (const status of [429, 503]) {
       server.faults.add({ status, headers: { 'retry-after': '2' }, times: 2 });
     }
@@ -71,7 +69,7 @@ describe('a server in trouble', () => {
     expect(reports.map(({ status }) => status)).toEqual([429, 429, 503, 503, 201]);
   });
 
-  test('503 without Retry-After, and 500, are errors at once', async () => {
+  test('answers 503 without Retry-After, and 500, are errors at once', async () => {
     server.faults.add({ status: 503 });
     expect(await codeOf(kube.get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
     server.faults.add({ status: 500 });
@@ -172,27 +170,25 @@ describe('a server in trouble', () => {
   });
 });
 
-describe('the client’s rate limit', () => {
-  test('the client’s rate limit holds, and a signal ends a waiting request', async () => {
-    const slow = connect(server.config, { signal: stop.signal, clock, rate: { perSecond: 0.001, burst: 2 } });
-    await slow.get(configMaps, which);
-    await slow.get(configMaps, which);
-    const own = new AbortController();
-    const third = codeOf(slow.get(configMaps, which, { signal: own.signal }));
-    own.abort();
-    expect(await third).toBe('KUBE_ABORTED');
-    expect(server.requests).toHaveLength(2);
-  });
+test('the client’s rate limit holds, and a signal ends a waiting request', async () => {
+  const slow = connect(server.config, { signal: stop.signal, clock, rate: { perSecond: 0.001, burst: 2 } });
+  await slow.get(configMaps, which);
+  await slow.get(configMaps, which);
+  const own = new AbortController();
+  const third = codeOf(slow.get(configMaps, which, { signal: own.signal }));
+  own.abort();
+  expect(await third).toBe('KUBE_ABORTED');
+  expect(server.requests).toHaveLength(2);
+});
 
-  test('the client’s rate limit does not hold up a Lease', async () => {
-    const slow = connect(server.config, { signal: stop.signal, clock, rate: { perSecond: 0.001, burst: 1 } });
-    await slow.get(configMaps, which);
-    const own = new AbortController();
-    const behind = codeOf(slow.get(configMaps, which, { signal: own.signal }));
-    expect(await slow.get(leases, which)).toBeUndefined();
-    own.abort();
-    expect(await behind).toBe('KUBE_ABORTED');
-  });
+test('the client’s rate limit does not hold up a Lease', async () => {
+  const slow = connect(server.config, { signal: stop.signal, clock, rate: { perSecond: 0.001, burst: 1 } });
+  await slow.get(configMaps, which);
+  const own = new AbortController();
+  const behind = codeOf(slow.get(configMaps, which, { signal: own.signal }));
+  expect(await slow.get(leases, which)).toBeUndefined();
+  own.abort();
+  expect(await behind).toBe('KUBE_ABORTED');
 });
 
 describe('credentials', () => {
@@ -225,52 +221,48 @@ describe('credentials', () => {
   });
 });
 
-describe('names and values', () => {
-  test('a name cannot leave its place in the path', async () => {
-    for (const name of ['..', 'a/b', '', '%2e']) {
-      expect(await codeOf(kube.get(configMaps, { namespace: 'default', name }))).toBe('KUBE_NAME_INVALID');
-      expect(await codeOf(kube.list(configMaps, { namespace: name }))).toBe('KUBE_NAME_INVALID');
-    }
-    expect(await codeOf(kube.get(configMaps, { name: 'x' }))).toBe('KUBE_NAME_INVALID');
-    expect(server.requests).toHaveLength(0);
-  });
-
-  test('an error about a Secret does not quote its values', async () => {
-    server.faults.add({
-      status: 422,
-      reason: 'Invalid',
-      message: 'Secret "s" is invalid: data[x]: Invalid value: "c3VwZXItc2VjcmV0"',
-    });
-    const failing = kube.create(secrets, { metadata: { name: 's', namespace: 'default' } });
-    await failing.catch((error: Error) => expect(error.message).not.toContain('c3VwZXItc2VjcmV0'));
-    expect(await codeOf(failing)).toBe('KUBE_INVALID');
-  });
+test('a name cannot leave its place in the path', async () => {
+  for (const name of ['..', 'a/b', '', '%2e']) {
+    expect(await codeOf(kube.get(configMaps, { namespace: 'default', name }))).toBe('KUBE_NAME_INVALID');
+    expect(await codeOf(kube.list(configMaps, { namespace: name }))).toBe('KUBE_NAME_INVALID');
+  }
+  expect(await codeOf(kube.get(configMaps, { name: 'x' }))).toBe('KUBE_NAME_INVALID');
+  expect(server.requests).toHaveLength(0);
 });
 
-describe('lists', () => {
-  test('lists start again when their pages expire in between', async () => {
-    for (let i = 0; i < 5; i++)
-      await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
-    server.faults.add({ when: ({ query }) => query.has('continue'), status: 410, reason: 'Expired' });
-    const { items } = await kube.list(configMaps, { namespace: 'default', limit: 2 });
-    expect(items).toHaveLength(5);
-    server.faults.add({
-      when: ({ query }) => query.has('continue'),
-      status: 410,
-      reason: 'Expired',
-      times: 2,
-    });
-    expect(await codeOf(kube.list(configMaps, { namespace: 'default', limit: 2 }))).toBe('KUBE_GONE');
+test('an error about a Secret does not quote its values', async () => {
+  server.faults.add({
+    status: 422,
+    reason: 'Invalid',
+    message: 'Secret "s" is invalid: data[x]: Invalid value: "c3VwZXItc2VjcmV0"',
   });
+  const failing = kube.create(secrets, { metadata: { name: 's', namespace: 'default' } });
+  await failing.catch((error: Error) => expect(error.message).not.toContain('c3VwZXItc2VjcmV0'));
+  expect(await codeOf(failing)).toBe('KUBE_INVALID');
+});
 
-  test('lists ask for smaller pages when one is too large', async () => {
-    for (let i = 0; i < 5; i++)
-      await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
-    server.faults.add({ when: ({ query }) => Number(query.get('limit')) > 1, status: 413, times: 10 });
-    const { items } = await kube.list(configMaps, { namespace: 'default', limit: 4 });
-    expect(items).toHaveLength(5);
-    expect(
-      server.requests.filter(({ query }) => query.has('limit')).map(({ query }) => query.get('limit')),
-    ).toEqual(['4', '2', '1', '1', '1', '1', '1']);
+test('lists start again when their pages expire in between', async () => {
+  for (let i = 0; i < 5; i++)
+    await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
+  server.faults.add({ when: ({ query }) => query.has('continue'), status: 410, reason: 'Expired' });
+  const { items } = await kube.list(configMaps, { namespace: 'default', limit: 2 });
+  expect(items).toHaveLength(5);
+  server.faults.add({
+    when: ({ query }) => query.has('continue'),
+    status: 410,
+    reason: 'Expired',
+    times: 2,
   });
+  expect(await codeOf(kube.list(configMaps, { namespace: 'default', limit: 2 }))).toBe('KUBE_GONE');
+});
+
+test('lists ask for smaller pages when one is too large', async () => {
+  for (let i = 0; i < 5; i++)
+    await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' } });
+  server.faults.add({ when: ({ query }) => Number(query.get('limit')) > 1, status: 413, times: 10 });
+  const { items } = await kube.list(configMaps, { namespace: 'default', limit: 4 });
+  expect(items).toHaveLength(5);
+  expect(
+    server.requests.filter(({ query }) => query.has('limit')).map(({ query }) => query.get('limit')),
+  ).toEqual(['4', '2', '1', '1', '1', '1', '1']);
 });

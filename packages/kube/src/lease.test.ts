@@ -100,116 +100,110 @@ describe('leading', () => {
   });
 });
 
-describe('a fenced client', () => {
-  test('a fenced client writes while the lease is held, and reads always', async () => {
-    const a = campaign('a');
-    const fenced = kube.fenced(a);
-    expect(await codeOf(fenced.create(configMaps, thing('early')))).toBe('LEASE_LOST');
-    await gained(a);
-    await fenced.create(configMaps, thing('x'));
-    await a.release();
-    expect((await fenced.get(configMaps, { namespace: 'default', name: 'x' }))?.metadata.name).toBe('x');
-  });
+test('a fenced client writes while the lease is held, and reads always', async () => {
+  const a = campaign('a');
+  const fenced = kube.fenced(a);
+  expect(await codeOf(fenced.create(configMaps, thing('early')))).toBe('LEASE_LOST');
+  await gained(a);
+  await fenced.create(configMaps, thing('x'));
+  await a.release();
+  expect((await fenced.get(configMaps, { namespace: 'default', name: 'x' }))?.metadata.name).toBe('x');
+});
 
-  test('a fenced client sends no write of any kind once the time is up, although no timer has fired', async () => {
-    const a = campaign('a');
-    await gained(a);
-    const fenced = kube.fenced(a);
-    const made = await fenced.create(configMaps, thing('x'));
-    server.faults.add({ when: ({ path }) => path.includes('/leases'), does: 'hang', times: 1000 });
-    clock.stall(2_001); // renewWithin is two thirds of 3 s
-    const which = { namespace: 'default', name: 'x' };
-    const before = otherWrites().length;
-    const tries = [
-      fenced.create(configMaps, thing('y')),
-      fenced.update(configMaps, made),
-      fenced.patch(configMaps, which, { merge: { data: {} } }),
-      fenced.patch(configMaps, which, { apply: { metadata: { name: 'x' } }, fieldManager: 'f' }),
-      fenced.patch(configMaps, which, { json: [] }),
-      fenced.delete(configMaps, which),
-      fenced.raw('POST', '/api/v1/namespaces/default/configmaps', { body: '{}' }),
-    ];
-    for (const one of tries) expect(await codeOf(one)).toBe('LEASE_LOST');
-    expect(otherWrites()).toHaveLength(before);
-    await kube.get(configMaps, which);
-  });
+test('a fenced client sends no write of any kind once the time is up, although no timer has fired', async () => {
+  const a = campaign('a');
+  await gained(a);
+  const fenced = kube.fenced(a);
+  const made = await fenced.create(configMaps, thing('x'));
+  server.faults.add({ when: ({ path }) => path.includes('/leases'), does: 'hang', times: 1000 });
+  clock.stall(2_001); // renewWithin is two thirds of 3 s
+  const which = { namespace: 'default', name: 'x' };
+  const before = otherWrites().length;
+  const tries = [
+    fenced.create(configMaps, thing('y')),
+    fenced.update(configMaps, made),
+    fenced.patch(configMaps, which, { merge: { data: {} } }),
+    fenced.patch(configMaps, which, { apply: { metadata: { name: 'x' } }, fieldManager: 'f' }),
+    fenced.patch(configMaps, which, { json: [] }),
+    fenced.delete(configMaps, which),
+    fenced.raw('POST', '/api/v1/namespaces/default/configmaps', { body: '{}' }),
+  ];
+  for (const one of tries) expect(await codeOf(one)).toBe('LEASE_LOST');
+  expect(otherWrites()).toHaveLength(before);
+  await kube.get(configMaps, which);
+});
 
-  test('a fenced client sends nothing after the machine was suspended, which the monotonic clock does not notice', async () => {
-    const a = campaign('a');
-    await gained(a);
-    const fenced = kube.fenced(a);
-    clock.set(instant(clock.now() + 60_000));
-    expect(await codeOf(fenced.create(configMaps, thing('x')))).toBe('LEASE_LOST');
-    expect(otherWrites()).toEqual([]);
-    const term = () => a.term;
-    await clock.until(() => term() === 2);
-    await fenced.create(configMaps, thing('y'));
-  });
+test('a fenced client sends nothing after the machine was suspended, which the monotonic clock does not notice', async () => {
+  const a = campaign('a');
+  await gained(a);
+  const fenced = kube.fenced(a);
+  clock.set(instant(clock.now() + 60_000));
+  expect(await codeOf(fenced.create(configMaps, thing('x')))).toBe('LEASE_LOST');
+  expect(otherWrites()).toEqual([]);
+  const term = () => a.term;
+  await clock.until(() => term() === 2);
+  await fenced.create(configMaps, thing('y'));
+});
 
-  test('a fenced client stops a write that waits for its retry', async () => {
-    const a = campaign('a');
-    await gained(a);
-    const fenced = kube.fenced(a);
-    server.faults.add({
-      when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
-      status: 429,
-      headers: { 'retry-after': '1' },
-    });
-    const writing = codeOf(fenced.create(configMaps, thing('x')));
-    await clock.until(() => otherWrites().length === 1);
-    void a.release();
-    expect(await clock.during(writing)).toBe('LEASE_LOST');
-    expect(otherWrites()).toHaveLength(1);
+test('a fenced client stops a write that waits for its retry', async () => {
+  const a = campaign('a');
+  await gained(a);
+  const fenced = kube.fenced(a);
+  server.faults.add({
+    when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
+    status: 429,
+    headers: { 'retry-after': '1' },
   });
+  const writing = codeOf(fenced.create(configMaps, thing('x')));
+  await clock.until(() => otherWrites().length === 1);
+  void a.release();
+  expect(await clock.during(writing)).toBe('LEASE_LOST');
+  expect(otherWrites()).toHaveLength(1);
+});
 
-  test('a fenced client stops a write that is queued behind others when the lease goes', async () => {
-    const a = campaign('a', { renew: 1_500 });
-    await gained(a);
-    const fenced = kube.fenced(a);
-    // Every connection of the pool is taken by a read that is not answered.
-    server.faults.add({ when: ({ path }) => path.endsWith('/busy'), does: 'hang', times: 1000 });
-    const busy = Array.from({ length: 40 }, () =>
-      kube.get(configMaps, { namespace: 'default', name: 'busy' }, { timeout: 4_000 }).catch(() => undefined),
-    );
-    await clock.until(() => server.requests.filter(({ path }) => path.endsWith('/busy')).length >= 32);
-    const writing = codeOf(fenced.create(configMaps, thing('x')));
-    clock.stall(2_500); // the process was stopped for a while and does not know it yet
-    expect(await clock.during(writing)).toBe('LEASE_LOST');
-    await clock.during(Promise.all(busy));
-    await kube.get(configMaps, { namespace: 'default', name: 'x' });
-    expect(otherWrites()).toEqual([]);
-  });
+test('a fenced client stops a write that is queued behind others when the lease goes', async () => {
+  const a = campaign('a', { renew: 1_500 });
+  await gained(a);
+  const fenced = kube.fenced(a);
+  // Every connection of the pool is taken by a read that is not answered.
+  server.faults.add({ when: ({ path }) => path.endsWith('/busy'), does: 'hang', times: 1000 });
+  const busy = Array.from({ length: 40 }, () =>
+    kube.get(configMaps, { namespace: 'default', name: 'busy' }, { timeout: 4_000 }).catch(() => undefined),
+  );
+  await clock.until(() => server.requests.filter(({ path }) => path.endsWith('/busy')).length >= 32);
+  const writing = codeOf(fenced.create(configMaps, thing('x')));
+  clock.stall(2_500); // the process was stopped for a while and does not know it yet
+  expect(await clock.during(writing)).toBe('LEASE_LOST');
+  await clock.during(Promise.all(busy));
+  await kube.get(configMaps, { namespace: 'default', name: 'x' });
+  expect(otherWrites()).toEqual([]);
+});
 
-  test('a fenced client does not let a write of an earlier term leave in a later one', async () => {
-    const a = campaign('a');
-    await gained(a);
-    const fenced = kube.fenced(a);
-    server.faults.add({
-      when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
-      status: 429,
-      headers: { 'retry-after': '1' },
-    });
-    const writing = codeOf(fenced.create(configMaps, thing('x')));
-    await clock.until(() => otherWrites().length === 1);
-    const [why, again] = [lost(a), new Promise<void>((resolve) => a.on('gained', () => resolve()))];
-    clock.stall(2_001);
-    await clock.during(Promise.all([why, again]));
-    expect(a.term).toBe(2);
-    expect(await clock.during(writing)).toBe('LEASE_LOST');
-    expect(otherWrites()).toHaveLength(1);
-    await fenced.create(configMaps, thing('y'));
+test('a fenced client does not let a write of an earlier term leave in a later one', async () => {
+  const a = campaign('a');
+  await gained(a);
+  const fenced = kube.fenced(a);
+  server.faults.add({
+    when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
+    status: 429,
+    headers: { 'retry-after': '1' },
   });
+  const writing = codeOf(fenced.create(configMaps, thing('x')));
+  await clock.until(() => otherWrites().length === 1);
+  const [why, again] = [lost(a), new Promise<void>((resolve) => a.on('gained', () => resolve()))];
+  clock.stall(2_001);
+  await clock.during(Promise.all([why, again]));
+  expect(a.term).toBe(2);
+  expect(await clock.during(writing)).toBe('LEASE_LOST');
+  expect(otherWrites()).toHaveLength(1);
+  await fenced.create(configMaps, thing('y'));
+});
 
-  test('a lease reports its loss when another process takes the lease', async () => {
-    const a = campaign('a');
-    await gained(a);
-    const why = lost(a);
-    await kube.patch(
-      leases,
-      { namespace: 'default', name: 'l' },
-      { merge: { spec: { holderIdentity: 'z' } } },
-    );
-    expect(await why).toContain('z holds it');
-    expect(await codeOf(kube.fenced(a).create(configMaps, thing('x')))).toBe('LEASE_LOST');
-  });
+test('a lease reports its loss when another process takes the lease', async () => {
+  const a = campaign('a');
+  await gained(a);
+  const why = lost(a);
+  await kube.patch(leases, { namespace: 'default', name: 'l' }, { merge: { spec: { holderIdentity: 'z' } } });
+  expect(await why).toContain('z holds it');
+  expect(await codeOf(kube.fenced(a).create(configMaps, thing('x')))).toBe('LEASE_LOST');
 });

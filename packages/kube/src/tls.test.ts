@@ -54,88 +54,82 @@ const client = (server: FakeApiServer, tls: TlsConfig, more: Partial<KubeConfig>
   connect({ ...server.config, tls, ...more }, { signal: stop.signal, rate: false });
 const pem = (text: string) => ({ pem: new Hidden(text) });
 
-describe('the server’s certificate', () => {
-  test('the server’s certificate is verified against a file or data, or not at all when so configured', async () => {
-    const server = await serve();
-    const file = place.write('ca.crt', one.pem);
-    const results = [{ ca: { file } }, { ca: pem(one.pem) }, { verify: false }, { ca: pem(two.pem) }, {}].map(
-      (tls) => codeOf(client(server, tls).get(configMaps, which)),
-    );
-    expect(await Promise.all(results)).toEqual([
-      'no error',
-      'no error',
-      'no error',
-      'KUBE_UNAVAILABLE',
-      'KUBE_UNAVAILABLE',
-    ]);
-  });
-
-  test('the server’s certificate may be for another name than the host’s', async () => {
-    const server = await serve({ tls: one.leaf('kubernetes.default.svc') });
-    const ca = pem(one.pem);
-    const viaName = { server: server.url.replace('127.0.0.1', 'localhost') };
-    expect(await codeOf(client(server, { ca }, viaName).get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
-    const tls = { ca, serverName: 'kubernetes.default.svc' };
-    expect(await codeOf(client(server, tls, viaName).get(configMaps, which))).toBe('no error');
-  });
-
-  test('the server’s certificate may come from a new CA while an informer runs: nothing is missed', async () => {
-    const server = await serve();
-    const ca = { file: place.write('ca.crt', one.pem) };
-    const kube = client(server, { ca });
-    const informer = new Informer(kube, configMaps, { namespace: 'default' }).start(stop.signal);
-    await informer.ready;
-    await server.stop();
-    place.write('ca.crt', two.pem);
-    await server.start({ tls: two.leaf() });
-    await kube.create(configMaps, { metadata: which });
-    await eventually(() => informer.get('default/x') !== undefined);
-    expect(informer.state.lists).toBe(1);
-  });
-
-  test('a certificate of the server from a CA that is no longer trusted ends no watch, but allows no new connection', async () => {
-    const server = await serve();
-    const kube = client(server, { ca: { file: place.write('ca.crt', one.pem) } });
-    await kube.get(configMaps, which);
-    place.write('ca.crt', two.pem);
-    await eventually(async () => (await codeOf(kube.get(configMaps, which))) === 'KUBE_UNAVAILABLE');
-  });
+test('the server’s certificate is verified against a file or data, or not at all when so configured', async () => {
+  const server = await serve();
+  const file = place.write('ca.crt', one.pem);
+  const results = [{ ca: { file } }, { ca: pem(one.pem) }, { verify: false }, { ca: pem(two.pem) }, {}].map(
+    (tls) => codeOf(client(server, tls).get(configMaps, which)),
+  );
+  expect(await Promise.all(results)).toEqual([
+    'no error',
+    'no error',
+    'no error',
+    'KUBE_UNAVAILABLE',
+    'KUBE_UNAVAILABLE',
+  ]);
 });
 
-describe('the client’s certificate', () => {
-  test.each(['files', 'data', 'half and half'])('the client’s certificate is shown from %s', async (how) => {
-    const server = await serve({ tls: { ...one.leaf(), clientCa: two.pem } });
-    const mine = two.leaf('localhost', 'me');
-    const cert = how === 'data' ? pem(mine.cert) : { file: place.write('tls.crt', mine.cert) };
-    const key = how === 'files' ? { file: place.write('tls.key', mine.key) } : pem(mine.key);
-    const kube = client(server, { ca: pem(one.pem), cert, key });
-    expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
-    const none = client(server, { ca: pem(one.pem) });
-    expect(await codeOf(none.get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
-  });
+test('the server’s certificate may be for another name than the host’s', async () => {
+  const server = await serve({ tls: one.leaf('kubernetes.default.svc') });
+  const ca = pem(one.pem);
+  const viaName = { server: server.url.replace('127.0.0.1', 'localhost') };
+  expect(await codeOf(client(server, { ca }, viaName).get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
+  const tls = { ca, serverName: 'kubernetes.default.svc' };
+  expect(await codeOf(client(server, tls, viaName).get(configMaps, which))).toBe('no error');
 });
 
-describe('a token', () => {
-  test('a token follows its file', async () => {
-    const server = await serve({ token: 'first' });
-    const tokenFile = place.write('token', 'first\n');
-    const kube = client(server, {}, { auth: { tokenFile } });
-    expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
-    await server.stop();
-    await server.start({ token: 'second' });
-    place.write('token', 'second\n');
-    // At once, without waiting for the file's event: a 401 makes the client read the file.
-    expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
-  });
+test('the server’s certificate may come from a new CA while an informer runs: nothing is missed', async () => {
+  const server = await serve();
+  const ca = { file: place.write('ca.crt', one.pem) };
+  const kube = client(server, { ca });
+  const informer = new Informer(kube, configMaps, { namespace: 'default' }).start(stop.signal);
+  await informer.ready;
+  await server.stop();
+  place.write('ca.crt', two.pem);
+  await server.start({ tls: two.leaf() });
+  await kube.create(configMaps, { metadata: which });
+  await eventually(() => informer.get('default/x') !== undefined);
+  expect(informer.state.lists).toBe(1);
+});
 
-  test('a token that is missing at first is read at the next request', async () => {
-    const server = await serve({ token: 'first' });
-    const kube = client(server, {}, { auth: { tokenFile: place.path('token') } });
-    const early = await codeOf(kube.get(configMaps, which));
-    expect(early).not.toBe('no error');
-    place.write('token', 'first');
-    expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
-  });
+test('a certificate of the server from a CA that is no longer trusted ends no watch, but allows no new connection', async () => {
+  const server = await serve();
+  const kube = client(server, { ca: { file: place.write('ca.crt', one.pem) } });
+  await kube.get(configMaps, which);
+  place.write('ca.crt', two.pem);
+  await eventually(async () => (await codeOf(kube.get(configMaps, which))) === 'KUBE_UNAVAILABLE');
+});
+
+test.each(['files', 'data', 'half and half'])('the client’s certificate is shown from %s', async (how) => {
+  const server = await serve({ tls: { ...one.leaf(), clientCa: two.pem } });
+  const mine = two.leaf('localhost', 'me');
+  const cert = how === 'data' ? pem(mine.cert) : { file: place.write('tls.crt', mine.cert) };
+  const key = how === 'files' ? { file: place.write('tls.key', mine.key) } : pem(mine.key);
+  const kube = client(server, { ca: pem(one.pem), cert, key });
+  expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
+  const none = client(server, { ca: pem(one.pem) });
+  expect(await codeOf(none.get(configMaps, which))).toBe('KUBE_UNAVAILABLE');
+});
+
+test('a token follows its file', async () => {
+  const server = await serve({ token: 'first' });
+  const tokenFile = place.write('token', 'first\n');
+  const kube = client(server, {}, { auth: { tokenFile } });
+  expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
+  await server.stop();
+  await server.start({ token: 'second' });
+  place.write('token', 'second\n');
+  // At once, without waiting for the file's event: a 401 makes the client read the file.
+  expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
+});
+
+test('a token that is missing at first is read at the next request', async () => {
+  const server = await serve({ token: 'first' });
+  const kube = client(server, {}, { auth: { tokenFile: place.path('token') } });
+  const early = await codeOf(kube.get(configMaps, which));
+  expect(early).not.toBe('no error');
+  place.write('token', 'first');
+  expect(await codeOf(kube.get(configMaps, which))).toBe('no error');
 });
 
 describe('a proxy', () => {
@@ -192,30 +186,28 @@ test('a fault of this program is not called a refused certificate', async () => 
   await expect(LiveTls.open({ cert, key: cert }, stop.signal, () => undefined)).rejects.toThrow(TypeError);
 });
 
-describe('a connection', () => {
-  test.each(['https:', 'http:'])(
-    'a connection that is never made over %s times out, and breaks nothing else',
-    async (scheme) => {
-      const clock = new TestClock();
-      const silent = await listen(() => undefined);
-      const tls = await LiveTls.open({}, stop.signal, () => undefined);
-      const proxy = scheme === 'http:' ? new URL(`socks5://127.0.0.1:${silent}`) : undefined;
-      const connector = connectorOf({
-        server: new URL(`${scheme}//127.0.0.1:${silent}`),
-        tls,
-        verify: true,
-        proxy,
-        clock,
-        timeout: 100,
-        connected: () => undefined,
-      });
-      const failing = new Promise<Error | null>((resolve) =>
-        connector({} as never, (...result) => resolve(result[0])),
-      );
-      const failed = await clock.during(failing, 100);
-      expect(failed).toMatchObject({ code: 'ETIMEDOUT' });
-      // Later errors would end the process: wait for them.
-      await new Promise((resolve) => setImmediate(resolve));
-    },
-  );
-});
+test.each(['https:', 'http:'])(
+  'a connection that is never made over %s times out, and breaks nothing else',
+  async (scheme) => {
+    const clock = new TestClock();
+    const silent = await listen(() => undefined);
+    const tls = await LiveTls.open({}, stop.signal, () => undefined);
+    const proxy = scheme === 'http:' ? new URL(`socks5://127.0.0.1:${silent}`) : undefined;
+    const connector = connectorOf({
+      server: new URL(`${scheme}//127.0.0.1:${silent}`),
+      tls,
+      verify: true,
+      proxy,
+      clock,
+      timeout: 100,
+      connected: () => undefined,
+    });
+    const failing = new Promise<Error | null>((resolve) =>
+      connector({} as never, (...result) => resolve(result[0])),
+    );
+    const failed = await clock.during(failing, 100);
+    expect(failed).toMatchObject({ code: 'ETIMEDOUT' });
+    // Later errors would end the process: wait for them.
+    await new Promise((resolve) => setImmediate(resolve));
+  },
+);

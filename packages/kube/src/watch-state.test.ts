@@ -24,7 +24,7 @@ describe('the states of a watch', () => {
     });
   });
 
-  test('gone means list again, at once the first time', () => {
+  test('a watch whose version is gone lists again, at once the first time', () => {
     const once = run([failed({ kind: 'gone' })], watching);
     expect(once).toEqual({ at: 'listing', mode: 'stream', failures: 1 });
     expect(run([failed({ kind: 'gone' })], once)).toMatchObject({ at: 'waiting', next: { at: 'listing' } });
@@ -116,7 +116,7 @@ describe('the states of a watch', () => {
     );
   });
 
-  test('only stop stops a watch, and no input leads out of stopped', () => {
+  test('a watch stops only when it is told to, and no input restarts a stopped one', () => {
     fc.assert(
       fc.property(fc.array(input, { maxLength: 20 }), fc.array(input, { maxLength: 20 }), (before, after) => {
         expect(run([start, ...before]).at).not.toBe('stopped');

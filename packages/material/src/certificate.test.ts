@@ -37,131 +37,127 @@ const codeOf = (der: Uint8Array): string => {
   }
 };
 
-describe('a certificate', () => {
-  it('a certificate is a value with everything a rotation asks about', () => {
-    expect(ca.certificate).toMatchObject({
-      subject: 'CN=mesh 1 ab12cd34',
-      issuer: 'CN=mesh 1 ab12cd34',
-      selfIssued: true,
-      version: 3,
-      isCa: true,
-      pathLength: 2,
-      hasBasicConstraints: true,
-      keyUsage: ['keyCertSign', 'cRLSign'],
-      extendedKeyUsage: undefined,
-      keyAlgorithm: 'ECDSA-P256',
-      signatureAlgorithm: 'ECDSA-SHA256',
-      subjectKeyId: Buffer.from(ca.ski).toString('hex'),
-      unknownCritical: [],
-    });
-    expect(leaf.certificate).toMatchObject({
-      subject: 'CN=envoy',
-      issuer: 'CN=mesh 1 ab12cd34',
-      issuerKey: ca.certificate.subjectKey,
-      selfIssued: false,
-      notBefore: NOW - DAY,
-      notAfter: NOW + 365 * DAY,
-      isCa: false,
-      pathLength: undefined,
-      keyUsage: ['digitalSignature'],
-      extendedKeyUsage: ['serverAuth', 'clientAuth'],
-      authorityKeyId: ca.certificate.subjectKeyId,
-      dnsNames: ['envoy.mesh.svc', '*.mesh'],
-      ipAddresses: ['127.0.0.1', '2001:db8::1'],
-      uris: ['spiffe://mesh/envoy'],
-      emails: ['a@b.test'],
-    });
-    const theirs = new X509Certificate(leaf.certificate.pem);
-    expect(leaf.certificate.fingerprint).toBe(theirs.fingerprint256.replaceAll(':', '').toLowerCase());
+it('a certificate is a value with everything a rotation asks about', () => {
+  expect(ca.certificate).toMatchObject({
+    subject: 'CN=mesh 1 ab12cd34',
+    issuer: 'CN=mesh 1 ab12cd34',
+    selfIssued: true,
+    version: 3,
+    isCa: true,
+    pathLength: 2,
+    hasBasicConstraints: true,
+    keyUsage: ['keyCertSign', 'cRLSign'],
+    extendedKeyUsage: undefined,
+    keyAlgorithm: 'ECDSA-P256',
+    signatureAlgorithm: 'ECDSA-SHA256',
+    subjectKeyId: Buffer.from(ca.ski).toString('hex'),
+    unknownCritical: [],
   });
-
-  it('names its key and its signature', () => {
-    const names = (certificate: Certificate): string =>
-      `${certificate.keyAlgorithm} ${certificate.signatureAlgorithm}`;
-    expect(names(authority('x', { key: p384(), digest: 'sha384' }).certificate)).toBe(
-      'ECDSA-P384 ECDSA-SHA384',
-    );
-    expect(names(authority('x', { key: rsa() }).certificate)).toBe('RSA-2048 RSA-SHA256');
-    expect(names(authority('x', { key: p256(), digest: 'sha1' }).certificate)).toBe('ECDSA-P256 ECDSA-SHA1');
+  expect(leaf.certificate).toMatchObject({
+    subject: 'CN=envoy',
+    issuer: 'CN=mesh 1 ab12cd34',
+    issuerKey: ca.certificate.subjectKey,
+    selfIssued: false,
+    notBefore: NOW - DAY,
+    notAfter: NOW + 365 * DAY,
+    isCa: false,
+    pathLength: undefined,
+    keyUsage: ['digitalSignature'],
+    extendedKeyUsage: ['serverAuth', 'clientAuth'],
+    authorityKeyId: ca.certificate.subjectKeyId,
+    dnsNames: ['envoy.mesh.svc', '*.mesh'],
+    ipAddresses: ['127.0.0.1', '2001:db8::1'],
+    uris: ['spiffe://mesh/envoy'],
+    emails: ['a@b.test'],
   });
+  const theirs = new X509Certificate(leaf.certificate.pem);
+  expect(leaf.certificate.fingerprint).toBe(theirs.fingerprint256.replaceAll(':', '').toLowerCase());
+});
 
-  it('a certificate lives as long as it says: 4,000 years, before 1970, to the end of time', () => {
-    const ages: readonly (readonly [number, number])[] = [
-      [NOW, Date.UTC(6026, 0, 1)],
-      [Date.UTC(1950, 0, 1), Date.UTC(2049, 11, 31, 23, 59, 59)],
-      [Date.UTC(1949, 11, 31), Date.UTC(2050, 0, 1)],
-      [new Date(0).setUTCFullYear(33, 3, 3), Date.UTC(9999, 11, 31, 23, 59, 59)],
-    ];
-    for (const [notBefore, notAfter] of ages) {
-      expect(authority('x', { notBefore, notAfter }).certificate).toMatchObject({ notBefore, notAfter });
-    }
-  });
+it('a certificate names its key and its signature', () => {
+  const names = (certificate: Certificate): string =>
+    `${certificate.keyAlgorithm} ${certificate.signatureAlgorithm}`;
+  expect(names(authority('x', { key: p384(), digest: 'sha384' }).certificate)).toBe(
+    'ECDSA-P384 ECDSA-SHA384',
+  );
+  expect(names(authority('x', { key: rsa() }).certificate)).toBe('RSA-2048 RSA-SHA256');
+  expect(names(authority('x', { key: p256(), digest: 'sha1' }).certificate)).toBe('ECDSA-P256 ECDSA-SHA1');
+});
 
-  it('a certificate has a serial number of any sign and size', () => {
-    const serial = (value: bigint): string => authority('x', { serial: value }).certificate.serial;
-    expect(serial(0n)).toBe('0');
-    expect(serial(0x80n)).toBe('80');
-    expect(serial(-1n)).toBe('-1');
-    expect(serial(-256n)).toBe('-100');
-    expect(serial(2n ** 200n + 5n)).toBe((2n ** 200n + 5n).toString(16));
-  });
+it('a certificate lives as long as it says: 4,000 years, before 1970, to the end of time', () => {
+  const ages: readonly (readonly [number, number])[] = [
+    [NOW, Date.UTC(6026, 0, 1)],
+    [Date.UTC(1950, 0, 1), Date.UTC(2049, 11, 31, 23, 59, 59)],
+    [Date.UTC(1949, 11, 31), Date.UTC(2050, 0, 1)],
+    [new Date(0).setUTCFullYear(33, 3, 3), Date.UTC(9999, 11, 31, 23, 59, 59)],
+  ];
+  for (const [notBefore, notAfter] of ages) {
+    expect(authority('x', { notBefore, notAfter }).certificate).toMatchObject({ notBefore, notAfter });
+  }
+});
 
-  it('a certificate may be of version 1, without extensions', () => {
-    expect(issue({ subject: 'old', version: 1 }).certificate).toMatchObject({
-      version: 1,
-      isCa: false,
-      hasBasicConstraints: false,
-      keyUsage: undefined,
-      subjectKeyId: undefined,
-      authorityKeyId: undefined,
-      dnsNames: [],
-    });
-  });
+it('a certificate has a serial number of any sign and size', () => {
+  const serial = (value: bigint): string => authority('x', { serial: value }).certificate.serial;
+  expect(serial(0n)).toBe('0');
+  expect(serial(0x80n)).toBe('80');
+  expect(serial(-1n)).toBe('-1');
+  expect(serial(-256n)).toBe('-100');
+  expect(serial(2n ** 200n + 5n)).toBe((2n ** 200n + 5n).toString(16));
+});
 
-  it('a certificate lists unknown critical extensions', () => {
-    const extra = [
-      { oid: '1.2.3.4', critical: true, value: Buffer.from([5, 0]) },
-      { oid: '2.25.329800735698586629295641978511506172918', value: Buffer.from([5, 0]) },
-    ];
-    expect(leafOf(ca, 'x', { extra }).certificate.unknownCritical).toEqual(['1.2.3.4']);
-  });
-
-  it('a certificate compares names as a verifier does and prints them escaped, last part first', () => {
-    const name = seq(
-      set(seq(oid('2.5.4.6'), tlv(0x13, Buffer.from('DE')))),
-      set(seq(oid('2.5.4.10'), utf8('Müller, Söhne & Co')), seq(oid('2.5.4.11'), utf8(' #x '))),
-      set(seq(oid('2.5.4.3'), tlv(0x1e, Buffer.from('0041D83D', 'hex').subarray(0, 2)))),
-      set(seq(oid('1.2.3'), utf8('a\nb'))),
-    );
-    expect(authority('', { subject: name }).certificate.subject).toBe(
-      '1.2.3=a\\0ab,CN=A,O=Müller\\, Söhne & Co+OU=\\ #x\\ ,C=DE',
-    );
-    const key = (subject: string | Buffer): string => authority('', { subject }).certificate.subjectKey;
-    expect(key(printableName('Mesh  One'))).toBe(key(' mesh one'));
-    expect(key('mesh one')).not.toBe(key('meshone'));
-    expect(key('ÄPFEL')).not.toBe(key('äpfel'));
+it('a certificate may be of version 1, without extensions', () => {
+  expect(issue({ subject: 'old', version: 1 }).certificate).toMatchObject({
+    version: 1,
+    isCa: false,
+    hasBasicConstraints: false,
+    keyUsage: undefined,
+    subjectKeyId: undefined,
+    authorityKeyId: undefined,
+    dnsNames: [],
   });
 });
 
-describe('a list of certificates', () => {
-  it('a list of certificates keeps its order and refuses other labels by name', () => {
-    const { certificates, junk } = parseCertificates(`# chain\n${leaf.certificate.pem}${ca.certificate.pem}`);
-    expect(certificates.map(({ fingerprint }) => fingerprint)).toEqual([
-      leaf.certificate.fingerprint,
-      ca.certificate.fingerprint,
-    ]);
-    expect(junk).toHaveLength(1);
-    const crl = encodePem('X509 CRL', Buffer.from([1]));
-    expect(() => parseCertificates(leaf.certificate.pem + crl)).toThrowError(
-      expect.objectContaining({
-        code: 'PEM_LABEL_REFUSED',
-        message: expect.stringContaining('X509 CRL at line'),
-      }),
-    );
-    expect(() => parseCertificates('# nothing')).toThrowError(
-      expect.objectContaining({ code: 'PEM_NO_CERTIFICATE' }),
-    );
-  });
+it('a certificate lists unknown critical extensions', () => {
+  const extra = [
+    { oid: '1.2.3.4', critical: true, value: Buffer.from([5, 0]) },
+    { oid: '2.25.329800735698586629295641978511506172918', value: Buffer.from([5, 0]) },
+  ];
+  expect(leafOf(ca, 'x', { extra }).certificate.unknownCritical).toEqual(['1.2.3.4']);
+});
+
+it('a certificate compares names as a verifier does and prints them escaped, last part first', () => {
+  const name = seq(
+    set(seq(oid('2.5.4.6'), tlv(0x13, Buffer.from('DE')))),
+    set(seq(oid('2.5.4.10'), utf8('Müller, Söhne & Co')), seq(oid('2.5.4.11'), utf8(' #x '))),
+    set(seq(oid('2.5.4.3'), tlv(0x1e, Buffer.from('0041D83D', 'hex').subarray(0, 2)))),
+    set(seq(oid('1.2.3'), utf8('a\nb'))),
+  );
+  expect(authority('', { subject: name }).certificate.subject).toBe(
+    '1.2.3=a\\0ab,CN=A,O=Müller\\, Söhne & Co+OU=\\ #x\\ ,C=DE',
+  );
+  const key = (subject: string | Buffer): string => authority('', { subject }).certificate.subjectKey;
+  expect(key(printableName('Mesh  One'))).toBe(key(' mesh one'));
+  expect(key('mesh one')).not.toBe(key('meshone'));
+  expect(key('ÄPFEL')).not.toBe(key('äpfel'));
+});
+
+it('a list of certificates keeps its order and refuses other labels by name', () => {
+  const { certificates, junk } = parseCertificates(`# chain\n${leaf.certificate.pem}${ca.certificate.pem}`);
+  expect(certificates.map(({ fingerprint }) => fingerprint)).toEqual([
+    leaf.certificate.fingerprint,
+    ca.certificate.fingerprint,
+  ]);
+  expect(junk).toHaveLength(1);
+  const crl = encodePem('X509 CRL', Buffer.from([1]));
+  expect(() => parseCertificates(leaf.certificate.pem + crl)).toThrowError(
+    expect.objectContaining({
+      code: 'PEM_LABEL_REFUSED',
+      message: expect.stringContaining('X509 CRL at line'),
+    }),
+  );
+  expect(() => parseCertificates('# nothing')).toThrowError(
+    expect.objectContaining({ code: 'PEM_NO_CERTIFICATE' }),
+  );
 });
 
 describe('bytes that are not a certificate', () => {
@@ -205,7 +201,7 @@ describe('bytes that are not a certificate', () => {
     );
   });
 
-  it('bytes that are not a certificate may be anything at all', () => {
+  it('bytes of any other kind are refused with a code', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => codeOf(bytes) === 'CERTIFICATE_MALFORMED'),
     );

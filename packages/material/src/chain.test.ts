@@ -77,7 +77,7 @@ describe('time', () => {
     expect(verdict([leaf], [ca], 'server', instant(NOW + DAY - 1))).toBe('ok');
     expect(verdict([leaf], [ca], 'server', instant(NOW + DAY))).toBe('CERT_HAS_EXPIRED at 1');
   });
-  it('time is asked of the leaf too', () => {
+  it('time is checked for the leaf too', () => {
     expect(verdict([leafOf(ca, 'a', { notAfter: NOW })], [ca])).toBe('CERT_HAS_EXPIRED at 0');
   });
 });
@@ -116,7 +116,7 @@ describe('what an issuer may do', () => {
     const below = authority('below', { issuer: one });
     expect(verdict([leafOf(below, 'a'), below], [one])).toBe('ok');
   });
-  it('an issuer makes a leaf with a cross-certificate fail on an old CA with path length 0, which is why ours have none', () => {
+  it('an old CA with path length 0 refuses a leaf with a cross-certificate, which is why ours have none', () => {
     const old = authority('mesh 1', { pathLength: 0 });
     const next = authority('mesh 2');
     expect(verdict([leafOf(next, 'a'), crossSign(next, old)], [old])).toBe('PATH_LENGTH_EXCEEDED at 2');
@@ -199,12 +199,12 @@ describe('anchors that are not roots', () => {
   const root = authority('root');
   const middle = authority('middle', { issuer: root });
   const leaf = leafOf(middle, 'a');
-  it('anchors that are not roots are not enough by themselves, as in Node without allowPartialTrustChain', () => {
+  it('an anchor that is not a root is not enough by itself, as in Node without allowPartialTrustChain', () => {
     expect(verdict([leaf, middle], [middle])).toBe('UNABLE_TO_GET_ISSUER_CERT at 1');
     expect(verdict([leaf], [leaf])).toBe('UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0');
     expect(verdict([leaf], [middle, root])).toBe('ok');
   });
-  it('anchors that are not roots may be a self-signed leaf, shown by its owner', () => {
+  it('an anchor may be a self-signed leaf, shown by its owner', () => {
     const own = issue({ subject: 'own', ca: false, usages: ['digitalSignature'] });
     expect(verdict([own], [own])).toBe('ok');
     expect(verdict([own], [root])).toBe('DEPTH_ZERO_SELF_SIGNED_CERT at 0');
@@ -257,7 +257,7 @@ describe('extensions and algorithms', () => {
     expect(verdict([leafOf(byName, 'x')], [byName])).toBe('ok');
     expect(verdict([leafOf(byName, 'y')], [byName])).toBe('PERMITTED_VIOLATION at 0');
   });
-  it('the chain check has no verdict but no on nothing', () => {
+  it('the chain check refuses an empty chain, and any chain without anchors', () => {
     expect(verdict([], [ca])).toBe('CHAIN_EMPTY at 0');
     expect(verdict([leafOf(ca, 'a')], [])).toBe('UNABLE_TO_GET_ISSUER_CERT_LOCALLY at 0');
   });

@@ -68,7 +68,7 @@ export const contentsAreBytes = (kube: () => Kube): void => {
     expect(await fields()).toEqual({ data: { 'ca.crt': 'é', 'trust.jks': 'text' }, binaryData: {} });
   });
 
-  test('of an object that is to hold ours alone, binaryData of others stays', async () => {
+  test('binaryData of other programs stays in an object whose data is Handover’s alone', async () => {
     await kube().create(configMaps, {
       apiVersion: 'v1',
       kind: 'ConfigMap',

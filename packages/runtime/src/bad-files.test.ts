@@ -38,7 +38,7 @@ const BAD: [what: string, code: string, make: (path: string) => unknown][] = [
   ['a link to nowhere', 'FILE_MISSING', (path) => symlinkSync('/nowhere/at/all', path)],
   ['below a file', 'FILE_MISSING', (path) => symlinkSync('/etc/hostname/ca.crt', path)],
 ];
-describe.each(BAD)('A file that is %s', (_, code, make) => {
+describe.each(BAD)('A file that is %s', (what, code, make) => {
   const openers = {
     trust: (path: string) => openTrust(path, { signal: scope.signal }),
     identity: (path: string) => openIdentity({ cert: path, key: path }, { signal: scope.signal }),
@@ -46,7 +46,7 @@ describe.each(BAD)('A file that is %s', (_, code, make) => {
     profile: (path: string) => openTlsProfile(path, { signal: scope.signal }),
   };
 
-  test('is a coded error with the path at the first load', async () => {
+  test(`a file that is ${what} is a coded error with the path at the first load`, async () => {
     const path = scope.volume({}).path('file');
     make(path);
     for (const open of Object.values(openers)) {
@@ -54,7 +54,7 @@ describe.each(BAD)('A file that is %s', (_, code, make) => {
     }
   });
 
-  test('keeps the last good material afterwards', async () => {
+  test(`a file that becomes ${what} keeps the last good material in use`, async () => {
     const path = scope.volume({}).path('file');
     writeFileSync(path, one.pem);
     const trust = await openTrust(path, { signal: scope.signal });

@@ -65,7 +65,7 @@ const world = async (...cas: MockCa[]) => {
   return { trust, trustOnly };
 };
 
-describe.each(WAYS)('A resumed connection of %s', (_name, open) => {
+describe.each(WAYS)('A resumed connection of %s', (name, open) => {
   const resumed = async (options: object = {}) => {
     const { trust, trustOnly } = await world(one, two, three);
     const cuts: CutEvent[] = [];
@@ -90,7 +90,7 @@ describe.each(WAYS)('A resumed connection of %s', (_name, open) => {
     return { trustOnly, cuts, isCut: () => isCut, count: () => chunks };
   };
 
-  test('ends at the deadline after the CA of its server was removed', async () => {
+  test(`a resumed connection of ${name} ends at the deadline after the CA of its server was removed`, async () => {
     const streamed = await resumed();
     const { trustOnly, isCut, cuts } = streamed;
     await trustOnly(two, three);
@@ -101,7 +101,7 @@ describe.each(WAYS)('A resumed connection of %s', (_name, open) => {
     expect(cuts).toMatchObject([{ connections: 1, reason: 'ca_removed' }]);
   });
 
-  test('goes on when another CA was removed, also with an intermediate', async () => {
+  test(`a resumed connection of ${name} goes on when another CA was removed, also with an intermediate`, async () => {
     const inter = new MockCa('inter');
     const { cert, key } = inter.leaf();
     const streamed = await resumed({ cert: cert + one.crossSign(inter), key });
@@ -121,7 +121,7 @@ describe('A session of a server whose CA was removed', () => {
     return { trust, trustOnly, target };
   };
 
-  test('is not resumed by a request through httpsAgent that brings it along', async () => {
+  test('a session of a server whose CA was removed is not resumed by a request through httpsAgent that brings it along', async () => {
     const { trust, trustOnly, target } = await session();
     const agent = trust.httpsAgent({ keepAlive: false });
     let kept: Buffer | undefined;
@@ -135,7 +135,7 @@ describe('A session of a server whose CA was removed', () => {
   });
 
   test.each(['spread', 'as it is'])(
-    'is not resumed by an agent of node:https with tlsOptions (%s)',
+    'a session of a server whose CA was removed is not resumed by an agent of node:https with tlsOptions (%s)',
     async (how) => {
       const { trust, trustOnly, target } = await session();
       const options = trust.tlsOptions();

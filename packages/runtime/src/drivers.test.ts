@@ -110,8 +110,8 @@ const DRIVERS: readonly Driver[] = [
   },
 ];
 
-describe.each(DRIVERS)('$name', ({ serve, make }) => {
-  test('configured once with tlsOptions(), connects with the newest trust each time', async () => {
+describe.each(DRIVERS)('$name', ({ name, serve, make }) => {
+  test(`${name} that is configured once with tlsOptions() connects with the newest trust each time`, async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const trust = await scope.trust(volume);
     const server = scope.add(await serve(one.leaf()));

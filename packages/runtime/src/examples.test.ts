@@ -52,33 +52,31 @@ async function start(example: string, env: Record<string, string>): Promise<numb
   return Number(/listening on (\d+)/.exec(text)?.[1]);
 }
 
-describe('The examples', () => {
-  test('Fastify serves the new certificate, and takes clients of the new CA, without a restart', async () => {
-    const volume = scope.volume(files(one.leaf(), one));
-    const port = await start('fastify/server.mjs', { TLS_DIR: volume.dir });
-    const as = (ca: MockCa) => ({ ca: ca.pem, ...ca.leaf({ name: 'client' }), agent: false });
-    expect((await get(`https://localhost:${port}`, as(one))).body).toBe('{"hello":"client"}');
-    volume.write(files(two.leaf(), two));
-    await eventually(() => ok(get(`https://localhost:${port}`, as(two))));
-    expect(await ok(get(`https://localhost:${port}`, as(one)))).toBe(false);
-  });
+test('the Fastify example serves the new certificate, and takes clients of the new CA, without a restart', async () => {
+  const volume = scope.volume(files(one.leaf(), one));
+  const port = await start('fastify/server.mjs', { TLS_DIR: volume.dir });
+  const as = (ca: MockCa) => ({ ca: ca.pem, ...ca.leaf({ name: 'client' }), agent: false });
+  expect((await get(`https://localhost:${port}`, as(one))).body).toBe('{"hello":"client"}');
+  volume.write(files(two.leaf(), two));
+  await eventually(() => ok(get(`https://localhost:${port}`, as(two))));
+  expect(await ok(get(`https://localhost:${port}`, as(one)))).toBe(false);
+});
 
-  test('Nest serves the new certificate without a restart', async () => {
-    const volume = scope.volume(files(one.leaf(), one));
-    const port = await start('nest/main.ts', { TLS_DIR: volume.dir });
-    expect((await get(`https://localhost:${port}`, { ca: one.pem, agent: false })).body).toBe(
-      '{"hello":"nest"}',
-    );
-    volume.write(files(two.leaf(), two));
-    await eventually(() => ok(get(`https://localhost:${port}`, { ca: two.pem, agent: false })));
-  });
+test('the Nest example serves the new certificate without a restart', async () => {
+  const volume = scope.volume(files(one.leaf(), one));
+  const port = await start('nest/main.ts', { TLS_DIR: volume.dir });
+  expect((await get(`https://localhost:${port}`, { ca: one.pem, agent: false })).body).toBe(
+    '{"hello":"nest"}',
+  );
+  volume.write(files(two.leaf(), two));
+  await eventually(() => ok(get(`https://localhost:${port}`, { ca: two.pem, agent: false })));
 });
 
 describe('The README', () => {
   const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
   const examples = [...text.matchAll(/```js\n([\s\S]*?)```/g)].map(([, code = '']) => code);
 
-  test('its examples parse, and import only what is there', async () => {
+  test('the examples of the README parse, and import only names that exist', async () => {
     expect(examples.length).toBeGreaterThan(4);
     const entries: Record<string, object> = {
       '@handover/runtime': runtime,

@@ -50,7 +50,7 @@ describe.each([
     expect(target.seen.at(-1)).toBe('Bearer second');
   });
 
-  test('a CA file counts, and inline data beside it does not', async () => {
+  test('hotKubeConfig uses a CA file, and not the inline data beside it', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const caData = (ca: MockCa) => Buffer.from(ca.pem).toString('base64');
@@ -65,7 +65,7 @@ describe.each([
     await inline.list();
   });
 
-  test('the client certificate follows its files', async () => {
+  test('hotKubeConfig follows the files of the client certificate', async () => {
     const volume = scope.volume(files(one.leaf(), one));
     const target = scope.add(
       await httpsServer(one, { requestCert: true, rejectUnauthorized: true, ca: one.pem + two.pem }),
@@ -87,7 +87,7 @@ describe.each([
     });
   });
 
-  test('connections are pooled', async () => {
+  test('hotKubeConfig pools connections', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const { list } = await make(target, { caFile: volume.path('ca.crt') }, {});
@@ -95,7 +95,7 @@ describe.each([
     expect(target.handshakes()).toBeLessThanOrEqual(2);
   });
 
-  test('inline data, basic auth, static tokens and impersonation work as before', async () => {
+  test('hotKubeConfig leaves inline data, basic auth, static tokens and impersonation working as before', async () => {
     const target = scope.add(await httpsServer(one, { requestCert: true, rejectUnauthorized: false }));
     const base64 = (text: string) => Buffer.from(text).toString('base64');
     const leaf = one.leaf();
@@ -112,7 +112,7 @@ describe.each([
     });
   });
 
-  test('a server name of its own is verified instead of the host', async () => {
+  test('hotKubeConfig verifies tls-server-name instead of the host', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const cluster = { caFile: volume.path('ca.crt'), tlsServerName: 'elsewhere.test' };
@@ -121,7 +121,7 @@ describe.each([
     await (await make(target, { ...cluster, tlsServerName: 'localhost' }, {})).list();
   });
 
-  test('another context is opened when it is first used; one that cannot be is an error, not a crash', async () => {
+  test('hotKubeConfig opens another context when it is first used; one that cannot be opened is an error, not a crash', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(await httpsServer(one));
     const { kc, list } = await make(target, { caFile: volume.path('ca.crt') }, {});
@@ -133,7 +133,7 @@ describe.each([
     await list();
   });
 
-  test('a first load that fails is an error that names the path', async () => {
+  test('hotKubeConfig fails with an error that names the path if the first load fails', async () => {
     const target = scope.add(await httpsServer(one));
     await expect(make(target, { caFile: '/nowhere/ca.crt' }, {})).rejects.toMatchObject({
       code: 'FILE_MISSING',
@@ -141,7 +141,7 @@ describe.each([
     });
   });
 
-  test('a certificate from an exec plugin is shown', async () => {
+  test('hotKubeConfig shows a certificate from an exec plugin', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const target = scope.add(
       await httpsServer(one, { requestCert: true, rejectUnauthorized: true, ca: one.pem }),
@@ -167,7 +167,7 @@ describe.each([
 describe('inCluster', () => {
   const account = () => scope.volume({ 'ca.crt': one.pem, token: 'token-1', namespace: 'team-a\n' });
 
-  test('reads the service account and reaches the API server with a token that follows its file', async () => {
+  test('inCluster reads the service account and reaches the API server with a token that follows its file', async () => {
     const volume = account();
     const target = scope.add(await httpsServer(one));
     const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(target.port) };
@@ -183,11 +183,11 @@ describe('inCluster', () => {
     expect(() => cluster.fetch('https://elsewhere.test/')).toThrow(/not the API server/);
   });
 
-  test('outside a pod it says so', async () => {
+  test('inCluster outside a pod is an error that says so', async () => {
     await expect(inCluster({ env: {} })).rejects.toMatchObject({ code: 'NOT_IN_CLUSTER' });
   });
 
-  test('an IPv6 host gets its brackets', async () => {
+  test('inCluster puts an IPv6 host in brackets', async () => {
     const env = { KUBERNETES_SERVICE_HOST: '::1', KUBERNETES_SERVICE_PORT: '443' };
     const { server } = await inCluster({ directory: account().dir, env, signal: scope.signal });
     expect(server).toBe('https://[::1]:443');

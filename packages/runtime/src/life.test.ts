@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
@@ -18,107 +18,101 @@ afterEach(async () => {
   await scope.end();
 });
 
-describe('Several bundles', () => {
-  test('are trusted together, and each follows its file', async () => {
-    const [a, b] = [scope.volume({ 'ca.crt': one.pem }), scope.volume({ 'ca.crt': one.pem })];
-    const trust = await openTrust([a.path('ca.crt'), b.path('ca.crt')], { signal: scope.signal });
-    const target = scope.add(await httpsServer(two));
-    const agent = trust.httpsAgent();
-    expect(await wordsOf(get(target.url, { agent }))).toMatch(UNKNOWN_AUTHORITY);
-    b.write({ 'ca.crt': two.pem });
-    await next(trust, 'reloaded');
-    await get(target.url, { agent });
-    expect(trust.status().anchors).toHaveLength(2);
-  });
+test('several bundles are trusted together, and each follows its file', async () => {
+  const [a, b] = [scope.volume({ 'ca.crt': one.pem }), scope.volume({ 'ca.crt': one.pem })];
+  const trust = await openTrust([a.path('ca.crt'), b.path('ca.crt')], { signal: scope.signal });
+  const target = scope.add(await httpsServer(two));
+  const agent = trust.httpsAgent();
+  expect(await wordsOf(get(target.url, { agent }))).toMatch(UNKNOWN_AUTHORITY);
+  b.write({ 'ca.crt': two.pem });
+  await next(trust, 'reloaded');
+  await get(target.url, { agent });
+  expect(trust.status().anchors).toHaveLength(2);
+});
 
-  test('Node’s own roots count beside a file', async () => {
-    const trust = await openTrust([scope.volume({ 'ca.crt': one.pem }).path('ca.crt'), 'bundled'], {
-      signal: scope.signal,
-    });
-    expect(trust.status().anchors).toHaveLength(rootCertificates.length + 1);
+test('Node’s own roots are trusted beside a file', async () => {
+  const trust = await openTrust([scope.volume({ 'ca.crt': one.pem }).path('ca.crt'), 'bundled'], {
+    signal: scope.signal,
+  });
+  expect(trust.status().anchors).toHaveLength(rootCertificates.length + 1);
+  const target = scope.add(await httpsServer(one));
+  await get(target.url, { agent: trust.httpsAgent() });
+});
+
+test('the system’s roots come from its file, which is followed', async () => {
+  const system = scope.volume({ 'roots.pem': one.pem });
+  const own = scope.volume({ 'ca.crt': two.pem });
+  vi.stubEnv('SSL_CERT_FILE', system.path('roots.pem'));
+  scope.after(() => vi.unstubAllEnvs());
+  const trust = await openTrust([own.path('ca.crt'), 'system'], { signal: scope.signal });
+  expect(trust.status().anchors).toHaveLength(2);
+  system.write({ 'roots.pem': one.pem + new MockCa('three').pem });
+  await next(trust, 'reloaded');
+  expect(trust.status().anchors).toHaveLength(3);
+});
+
+test('waitFor waits for files that come late', async () => {
+  const volume = scope.volume({});
+  const opening = openIdentity(
+    { cert: volume.path('tls.crt'), key: volume.path('tls.key'), ca: volume.path('ca.crt') },
+    { signal: scope.signal, waitFor: '20s' },
+  );
+  let opened = false;
+  opening.then(() => {
+    opened = true;
+  });
+  await new Promise((tick) => setTimeout(tick, 100));
+  expect(opened).toBe(false);
+  volume.write(files(one.leaf(), one));
+  expect((await opening).status().loads).toBe(1);
+});
+
+test('waitFor ends with the error of the last try', async () => {
+  const opening = openTrust('/nowhere/ca.crt', { waitFor: 300 });
+  await expect(opening).rejects.toMatchObject({ code: 'FILE_MISSING', path: '/nowhere/ca.crt' });
+  await expect(openTrust('/x', { waitFor: 'soon' as never })).rejects.toMatchObject({
+    code: 'OPTION_INVALID',
+  });
+});
+
+test('waitFor ends with its signal', async () => {
+  const stop = new AbortController();
+  const opening = openTrust('/nowhere/ca.crt', { waitFor: '20s', signal: stop.signal });
+  stop.abort(new Error('enough'));
+  await expect(opening).rejects.toThrow('enough');
+});
+
+test.each(['close', 'await using'] as const)(
+  'a trust that ends by %s follows its file no more, and keeps the last good material',
+  async (way) => {
+    const volume = scope.volume({ 'ca.crt': one.pem });
+    const trust = await openTrust(volume.path('ca.crt'));
+    const { hash } = trust;
+    if (way === 'close') trust.close();
+    else await trust[Symbol.asyncDispose]();
+    volume.write({ 'ca.crt': two.pem });
+    expect(await trust.reload()).toEqual({ reason: 'unchanged' });
+    expect(trust.hash).toBe(hash);
     const target = scope.add(await httpsServer(one));
     await get(target.url, { agent: trust.httpsAgent() });
-  });
+    trust.close();
+  },
+);
 
-  test('the system’s roots come from its file, which is followed', async () => {
-    const system = scope.volume({ 'roots.pem': one.pem });
-    const own = scope.volume({ 'ca.crt': two.pem });
-    vi.stubEnv('SSL_CERT_FILE', system.path('roots.pem'));
-    scope.after(() => vi.unstubAllEnvs());
-    const trust = await openTrust([own.path('ca.crt'), 'system'], { signal: scope.signal });
-    expect(trust.status().anchors).toHaveLength(2);
-    system.write({ 'roots.pem': one.pem + new MockCa('three').pem });
-    await next(trust, 'reloaded');
-    expect(trust.status().anchors).toHaveLength(3);
-  });
-});
-
-describe('waitFor', () => {
-  test('waits for files that come late', async () => {
-    const volume = scope.volume({});
-    const opening = openIdentity(
-      { cert: volume.path('tls.crt'), key: volume.path('tls.key'), ca: volume.path('ca.crt') },
-      { signal: scope.signal, waitFor: '20s' },
-    );
-    let opened = false;
-    opening.then(() => {
-      opened = true;
-    });
-    await new Promise((tick) => setTimeout(tick, 100));
-    expect(opened).toBe(false);
-    volume.write(files(one.leaf(), one));
-    expect((await opening).status().loads).toBe(1);
-  });
-
-  test('ends with the error of the last try', async () => {
-    const opening = openTrust('/nowhere/ca.crt', { waitFor: 300 });
-    await expect(opening).rejects.toMatchObject({ code: 'FILE_MISSING', path: '/nowhere/ca.crt' });
-    await expect(openTrust('/x', { waitFor: 'soon' as never })).rejects.toMatchObject({
-      code: 'OPTION_INVALID',
-    });
-  });
-
-  test('ends with its signal', async () => {
-    const stop = new AbortController();
-    const opening = openTrust('/nowhere/ca.crt', { waitFor: '20s', signal: stop.signal });
-    stop.abort(new Error('enough'));
-    await expect(opening).rejects.toThrow('enough');
-  });
-});
-
-describe('The end', () => {
-  test.each(['close', 'await using'] as const)(
-    '%s ends following, and leaves the last good material',
-    async (way) => {
-      const volume = scope.volume({ 'ca.crt': one.pem });
-      const trust = await openTrust(volume.path('ca.crt'));
-      const { hash } = trust;
-      if (way === 'close') trust.close();
-      else await trust[Symbol.asyncDispose]();
-      volume.write({ 'ca.crt': two.pem });
-      expect(await trust.reload()).toEqual({ reason: 'unchanged' });
-      expect(trust.hash).toBe(hash);
-      const target = scope.add(await httpsServer(one));
-      await get(target.url, { agent: trust.httpsAgent() });
-      trust.close();
-    },
-  );
-
-  test('once calls its listener once', async () => {
-    const volume = scope.volume({ 'ca.crt': one.pem });
-    const trust = await scope.trust(volume);
-    let calls = 0;
-    const listener = () => {
-      calls++;
-    };
-    trust.once('reloaded', listener).once('kept', listener).off('kept', listener);
-    for (const pem of [two.pem, '', one.pem]) {
-      volume.write({ 'ca.crt': pem });
-      trust.on('kept', () => undefined);
-      await trust.reload();
-    }
-    expect(calls).toBe(1);
-  });
+test('a listener that is added with once is called once', async () => {
+  const volume = scope.volume({ 'ca.crt': one.pem });
+  const trust = await scope.trust(volume);
+  let calls = 0;
+  const listener = () => {
+    calls++;
+  };
+  trust.once('reloaded', listener).once('kept', listener).off('kept', listener);
+  for (const pem of [two.pem, '', one.pem]) {
+    volume.write({ 'ca.crt': pem });
+    trust.on('kept', () => undefined);
+    await trust.reload();
+  }
+  expect(calls).toBe(1);
 });
 
 test('a listener that throws stops neither the reloads nor the others, and is a warning', async () => {

@@ -20,12 +20,12 @@ describe('S1.3 the mounted platform facts', () => {
     ['true\n', false],
     ['true but longer', false],
     ['', false],
-  ])('with %j mean %s', (text, means) => {
+  ])('platform facts with %j mean %s', (text, means) => {
     fact(text);
     expect(isOpenShift({}, folder)).toBe(means);
   });
 
-  test('are asked only when the environment says nothing', () => {
+  test('platform facts are read only when the environment says nothing', () => {
     fact('true');
     for (const value of ['false', 'True', '1', ''])
       expect(isOpenShift({ IS_OPENSHIFT: value }, folder)).toBe(false);
@@ -33,12 +33,12 @@ describe('S1.3 the mounted platform facts', () => {
     expect(isOpenShift({ IS_OPENSHIFT: 'true' }, folder)).toBe(true);
   });
 
-  test('that are not mounted mean false', () => {
+  test('platform facts that are not mounted mean false', () => {
     expect(isOpenShift({}, folder)).toBe(false);
     expect(isOpenShift({}, join(folder, 'nowhere'))).toBe(false);
   });
 
-  test('that cannot be read are an error that names the path, not a guess', () => {
+  test('platform facts that cannot be read are an error that names the path, not a guess', () => {
     mkdirSync(join(folder, 'IS_OPENSHIFT'));
     expect(() => isOpenShift({}, folder)).toThrow(
       expect.objectContaining({ code: 'FILE_NOT_REGULAR', path: join(folder, 'IS_OPENSHIFT') }),

@@ -129,11 +129,11 @@ describe('Startup without an API server', () => {
 describe('A process', () => {
   const { HANDOVER_NODE } = process.env; // set by test:nodes
   if (HANDOVER_NODE !== undefined)
-    test('is the Node that was asked for', () => {
+    test('a process runs on the Node that was asked for', () => {
       expect(process.versions.node.split('.')[0]).toBe(HANDOVER_NODE.split('.')[0]);
     });
 
-  test('ends by itself with everything open: nothing here holds it', async () => {
+  test('a process ends by itself with everything open: the runtime does not hold it', async () => {
     const ended = await run(
       dir,
       `${header}
@@ -148,7 +148,7 @@ describe('A process', () => {
     expect(ended).toMatchObject({ code: 0, signal: null, stdout: 'open\n' });
   });
 
-  test('is not ended by a listener of ours that rejects, or by a status port that is taken', async () => {
+  test('a process is not ended by a status port that is taken', async () => {
     const ended = await run(
       dir,
       `${header}
@@ -163,7 +163,7 @@ describe('A process', () => {
     expect(ended.stderr).toContain('is it free?');
   });
 
-  test('lives on when a listener throws or rejects, and warns of it', async () => {
+  test('a process lives on when a listener throws or rejects, and warns of it', async () => {
     const own = scope.volume({ 'ca.crt': ca.pem });
     const ended = await run(
       dir,
@@ -182,7 +182,7 @@ describe('A process', () => {
     for (const words of ['mine', 'later']) expect(ended.stderr).toContain(words);
   });
 
-  test('can require() the package', async () => {
+  test('a process can require() the package', async () => {
     const ended = await run(
       dir,
       `const { openTrust } = require('./runtime.mjs');
@@ -192,7 +192,7 @@ describe('A process', () => {
     expect(ended).toMatchObject({ code: 0, stdout: '64\n' });
   });
 
-  test('without undici everything but the dispatcher works, and that says what is missing', async () => {
+  test('a process without undici can use everything but the dispatcher, which says what is missing', async () => {
     const ended = await run(
       dir,
       `${header}

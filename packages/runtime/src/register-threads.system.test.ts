@@ -114,7 +114,7 @@ const begin = async (form: Form = 'port', world = placed(form)) => {
 };
 
 describe.each(['execArgv', 'env', 'nesting'])('A worker thread without register (%s)', (how) => {
-  test('makes the status silent for as long as it runs', async () => {
+  test(`a worker thread without register (${how}) makes the status silent for as long as it runs`, async () => {
     const { tell, speaks, isSilent } = await begin();
     await tell(how);
     await isSilent();
@@ -123,7 +123,7 @@ describe.each(['execArgv', 'env', 'nesting'])('A worker thread without register 
   });
 });
 
-test('a status file is silent as soon as such a thread starts, and the program is warned', {
+test('a worker thread without register makes a status file silent as soon as it starts, and the program is warned', {
   timeout: 60_000,
 }, async () => {
   const { tell, isSilent, said } = await begin('file');
@@ -134,7 +134,7 @@ test('a status file is silent as soon as such a thread starts, and the program i
     .toMatch(/THREAD_NOT_COVERED.*worker thread 1 of process/);
 });
 
-test('threads under register, and the thread of module hooks, are no reason to wait', async () => {
+test('worker threads under register, and the thread of module hooks, do not make the status silent', async () => {
   const { tell, speaks, volume, read } = await begin();
   await tell('plain');
   await tell('plain');
@@ -148,7 +148,7 @@ test('threads under register, and the thread of module hooks, are no reason to w
   await speaks();
 });
 
-test('a thread that has not loaded the new CA shows its old one, beside the new one of the program', async () => {
+test('a worker thread that has not loaded the new CA shows its old one, beside the new one of the program', async () => {
   const { tell, speaks, volume, read } = await begin();
   const anchors = async () => (await read()).sources.map(({ anchors: held }) => held?.[0]);
   const [old] = await anchors();
@@ -164,7 +164,7 @@ test('a thread that has not loaded the new CA shows its old one, beside the new 
   await speaks();
 });
 
-test('a thread with a CA file of its own shows that too', async () => {
+test('a worker thread with a CA file of its own shows that file too', async () => {
   const { tell, speaks, read } = await begin();
   const other = scope.volume({ 'ca.crt': two.pem });
   await tell('behind', other.path('ca.crt'));
@@ -172,7 +172,7 @@ test('a thread with a CA file of its own shows that too', async () => {
   await eventually(async () => (await read()).sources.some(({ path }) => path === other.path('ca.crt')));
 });
 
-test('a process that reports to another one is silent at once for its thread', async () => {
+test('a process that reports to another one is silent at once for its worker thread', async () => {
   const world = placed('port');
   const first = await begin('port', world);
   const second = await begin('port', world);

@@ -32,7 +32,7 @@ test('a swap between two files of one load does not mix versions', async () => {
   expect(await new PathResolver().resolve(join(dir, 'tls.key'))).toBe(join(dir, '..2', 'tls.key'));
 });
 
-test('every name that decided the way is watched, but not what `..data` seals', async () => {
+test('every link on the way to a file is watched, but not what `..data` seals', async () => {
   const resolver = new PathResolver();
   await resolver.resolve(join(dir, 'tls.crt'));
   expect([...resolver.watch]).toEqual([
@@ -69,7 +69,7 @@ test('links of other shapes are followed and watched: up, absolute, through dire
   );
 });
 
-test('where something is missing, the nearest directory that exists is watched for it', async () => {
+test('the nearest directory that exists is watched for a missing file', async () => {
   const resolver = new PathResolver();
   await expect(resolver.resolve(join(dir, 'not', 'yet', 'ca.crt'))).rejects.toMatchObject({
     code: 'FILE_MISSING',

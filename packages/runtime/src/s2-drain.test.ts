@@ -59,7 +59,7 @@ describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
     await second.close();
   };
 
-  test('goes on past the deadline when the new bundle still trusts its server', async () => {
+  test(`a stream over ${adapter.name} goes on past the deadline when the new bundle still trusts its server`, async () => {
     const streamed = await streaming();
     const { client, stream, isCut } = streamed;
     volume.write({ 'ca.crt': two.pem + one.pem });
@@ -73,7 +73,7 @@ describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
     expect(warnings).toEqual([]);
   });
 
-  test('ends at the deadline when the CA of its server was removed, and that is said', async () => {
+  test(`a stream over ${adapter.name} ends at the deadline when the CA of its server was removed, with a warning`, async () => {
     const streamed = await streaming();
     const { isCut } = streamed;
     volume.write({ 'ca.crt': two.pem });
@@ -86,7 +86,7 @@ describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
     ]);
   });
 
-  test('ends at an explicit deadline after any change, and that is said', async () => {
+  test(`a stream over ${adapter.name} ends at an explicit deadline after any change, with a warning`, async () => {
     const { isCut } = await streaming({ drainMs: 5_000 });
     volume.write({ 'ca.crt': two.pem + one.pem });
     await clock.advance(4_900);

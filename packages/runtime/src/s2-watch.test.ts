@@ -82,16 +82,17 @@ describe('S2 by the directory watch alone', () => {
   );
 });
 
-describe('The scenarios notice a runtime', () => {
-  test.each(ALL)('that does not watch, over $name', async (adapter) => {
-    watch.mode = 'none';
-    await expect(follows(adapter, [two])).rejects.toThrow('after swap 1');
-  });
+test.each(ALL)('the scenarios fail with a runtime that does not watch, over $name', async (adapter) => {
+  watch.mode = 'none';
+  await expect(follows(adapter, [two])).rejects.toThrow('after swap 1');
+});
 
-  test.each(ALL)('that goes deaf after the first swap, over $name', async (adapter) => {
+test.each(ALL)(
+  'the scenarios fail with a runtime that stops watching after the first swap, over $name',
+  async (adapter) => {
     const deafen = (): void => {
       watch.mode = 'deaf';
     };
     await expect(follows(adapter, [two, three], deafen)).rejects.toThrow('after swap 2');
-  });
-});
+  },
+);

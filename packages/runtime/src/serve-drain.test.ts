@@ -35,8 +35,8 @@ const cutsOf = (identity: Identity): object[] => {
 describe.each([
   ['https', https],
   ['http2 with allowHTTP1', http2],
-])('HTTP/1.1 over an %s server', (_name, create) => {
-  test('after its client CA was removed, a kept-alive connection gets one more answer, with Connection: close', async () => {
+])('HTTP/1.1 over an %s server', (name, create) => {
+  test(`a kept-alive connection over HTTP/1.1 (${name}) gets one more answer after its client CA was removed, with Connection: close`, async () => {
     const { target, trustOnly } = await world(create);
     const agents = [one, two].map((ca) => new Agent({ keepAlive: true, maxSockets: 1, ...clientOf(ca) }));
     for (const agent of agents) scope.after(() => agent.destroy());
@@ -52,7 +52,7 @@ describe.each([
     expect((await get(target.url, { agent: kept })).socket).toBe(other.socket);
   });
 
-  test('a widened bundle ends no connection', async () => {
+  test(`a connection over HTTP/1.1 (${name}) does not end for a widened bundle`, async () => {
     const { target, trustOnly, identity } = await world(create, 50);
     const cuts = cutsOf(identity);
     await trustOnly(two);
@@ -68,7 +68,7 @@ describe.each([
   });
 });
 
-test('HTTP/1.1: an answer that began before the CA was removed ends, and its connection with it', async () => {
+test('an HTTP/1.1 answer that began before the CA was removed ends, and its connection with it', async () => {
   let finish: () => void = () => undefined;
   const { target, trustOnly } = await world(() =>
     createHttpsServer(mtls, (_request, response) => {
@@ -92,7 +92,7 @@ test('HTTP/1.1: an answer that began before the CA was removed ends, and its con
   await closed;
 });
 
-test('HTTP/2: after its client CA was removed a session gets GOAWAY, and its streams finish', async () => {
+test('an HTTP/2 session gets GOAWAY after its client CA was removed, and its streams finish', async () => {
   let finish: () => void = () => undefined;
   const { target, trustOnly } = await world(() =>
     createSecureServer(mtls).on('stream', (stream) => {
@@ -134,7 +134,7 @@ describe.each([
     () => createSecureServer(mtls).on('stream', (stream) => void stream.respond({ ':status': 200 })),
   ],
 ])('A connection to %s', (name, create) => {
-  test('is ended at drainMs after its client CA was removed, and that is said', async () => {
+  test(`a connection to ${name} is ended at drainMs after its client CA was removed, with an event`, async () => {
     const { target, trustOnly, identity } = await world(create, 100);
     const cuts = cutsOf(identity);
     const open = async (ca: MockCa): Promise<TLSSocket> => {
@@ -167,7 +167,7 @@ describe.each([
   });
 });
 
-test('gRPC: after its client CA was removed a channel is served no longer than drainMs', async () => {
+test('a gRPC channel is served no longer than drainMs after its client CA was removed', async () => {
   const target = scope.add(await grpcServer(two, two.pem + one.pem, { drainMs: 100 }));
   const trusted = scope.volume(files(one.leaf(), two));
   const channel = credentials(await scope.trust(trusted), await scope.identity(trusted, { ca: false }));

@@ -52,11 +52,11 @@ describe.each([
     return served;
   };
 
-  test('is not served', async () => {
+  test(`a handshake with ${name} that began before its client CA was removed is not served`, async () => {
     expect(await isServed(one)).toBe(false);
   });
 
-  test('is served when its CA is still trusted', async () => {
+  test(`a handshake with ${name} that began before another CA was removed is served`, async () => {
     expect(await isServed(two)).toBe(true);
   });
 });
@@ -106,16 +106,16 @@ describe('A handshake with a gRPC server that began before its client CA was rem
     return { asked: await asked, served };
   };
 
-  test('is not served', async () => {
+  test('a handshake with a gRPC server that began before its client CA was removed is not served', async () => {
     expect(await isServed(one)).toEqual({ asked: 'refused', served: false });
   });
 
-  test('is served when its CA is still trusted', async () => {
+  test('a handshake with a gRPC server that began before another CA was removed is served', async () => {
     expect(await isServed(two)).toEqual({ asked: 'answer', served: true });
   });
 });
 
-test('TLS 1.2: a session that a server keeps in a store of its own ends with its client CA', async () => {
+test('a TLS 1.2 session that a server keeps in a store of its own ends with its client CA', async () => {
   const store = new Map<string, Buffer>();
   const server = createTlsServer(
     { ...mtls, maxVersion: 'TLSv1.2', secureOptions: constants.SSL_OP_NO_TICKET },

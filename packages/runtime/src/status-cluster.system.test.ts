@@ -104,7 +104,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
     return { cluster, read, place, volumes, pids: await cluster.ready(workers) };
   };
 
-  test('all count: a worker that is behind is in every answer', async () => {
+  test(`workers of one cluster all count in the status by ${form}: a worker that is behind is in every answer`, async () => {
     const { read, volumes, pids, cluster } = await start(3);
     expect(cluster.said.filter(({ code }) => code !== undefined)).toEqual([]);
     for (const volume of volumes.slice(0, 2)) volume.write({ 'ca.crt': two.pem + one.pem });
@@ -129,7 +129,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
     });
   });
 
-  test('one that was killed no longer counts; another answers in its place, for all that are left', async () => {
+  test(`a worker that was killed no longer counts in the status by ${form}; another answers for all that are left`, async () => {
     const { cluster, read, pids } = await start(3);
     await eventually(async () => (await attempt(read))?.processes.length === 3);
     const { pid } = await read();
@@ -149,7 +149,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
     await eventually(async () => (await attempt(read))?.processes.length === 3);
   });
 
-  test('one that has just started does not answer for itself alone when it takes the place', async () => {
+  test(`a worker that has just started does not answer for itself alone in the status by ${form}`, async () => {
     const { cluster, read } = await start(2);
     await eventually(async () => (await attempt(read))?.processes.length === 2);
     const { pid: leader, processes } = await read();
@@ -164,7 +164,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
     await speaksFor(read, [fresh, busy]);
   });
 
-  test('one that hangs is named, and is silent', async () => {
+  test(`a worker that hangs is named in the status by ${form}, and is silent`, async () => {
     const { cluster, read, pids } = await start(2);
     await eventually(async () => (await attempt(read))?.processes.length === 2);
     const { pid: leader } = await read();
@@ -177,7 +177,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
     });
   });
 
-  test('one that closes its status leaves; the others are answered for', async () => {
+  test(`a worker that closes its status by ${form} leaves; the others are answered for`, async () => {
     const { cluster, read, pids } = await start(3);
     await eventually(async () => (await attempt(read))?.processes.length === 3);
     const { pid } = await read();
@@ -196,7 +196,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
 
   if (form !== 'port') return;
 
-  test('a process that is not of the cluster cannot join it', async () => {
+  test(`a process outside the cluster cannot join its status by ${form}`, async () => {
     const { read, place } = await start(2);
     await eventually(async () => (await attempt(read))?.processes.length === 2);
     const socket = await joinSibling({ host: '127.0.0.1', ...place });
@@ -205,7 +205,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
   });
 
   test.skipIf(process.getuid?.() !== 0)(
-    'a process of another user cannot speak for a worker, even with its process id',
+    `a process of another user cannot speak for a worker in the status by ${form}, even with its process id`,
     async () => {
       const { read, place, pids } = await start(2);
       await eventually(async () => (await attempt(read))?.processes.length === 2);

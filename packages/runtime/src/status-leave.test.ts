@@ -68,7 +68,7 @@ const fileWorld = async (birthOf?: () => string | undefined) => {
   return { path, own, lead, document, meeting: `${path}.siblings` };
 };
 
-test('a process that leaves takes no sibling back, and its close ends', async () => {
+test('a process that leaves a shared status takes no sibling back, and its close ends', async () => {
   const { own, lead, meeting } = await fileWorld();
   await joined(meeting); // the write that follows waits for its answer
   own.siblings.leave();
@@ -77,7 +77,7 @@ test('a process that leaves takes no sibling back, and its close ends', async ()
   expect(await closed).toBeUndefined();
 });
 
-test('a sibling that comes during the first write is in the next, at once', async () => {
+test('a sibling that comes during the first write of a shared status is in the next, at once', async () => {
   const path = scope.volume({}).path('status.json');
   const own = group();
   let begin: () => void = () => undefined;
@@ -100,7 +100,7 @@ test('a sibling that comes during the first write is in the next, at once', asyn
   await lead.close();
 });
 
-test('a process that leaves never says that it is the only one', async () => {
+test('a process that leaves a shared status never says that it is the only one', async () => {
   const { own, lead, meeting, document } = await fileWorld();
   await joined(meeting);
   await clock.until(() => document().processes.length === 2, BOUND_MS);

@@ -63,7 +63,7 @@ const world = async (form: Form) => {
 describe.each<Form>(['port', 'socket', 'file'])(
   'A program under register that forks, status by %s',
   (form) => {
-    test('is named with all its processes; one that is behind, or stopped, is in every answer', async () => {
+    test(`a program that forks is named with all its processes in the status by ${form}; one that is behind, or stopped, is in every answer`, async () => {
       const { volume, read, start } = await world(form);
       const behind = scope.volume({ 'ca.crt': one.pem });
       const program = start();
@@ -94,7 +94,7 @@ describe.each<Form>(['port', 'socket', 'file'])(
       );
     });
 
-    test('has an answer for all that are left when its first process ends', async () => {
+    test(`a program that forks has an answer for all that are left in the status by ${form} when its first process ends`, async () => {
       const { read, start } = await world(form);
       const program = start();
       await program.ready(1);
@@ -113,7 +113,7 @@ describe.each<Form>(['port', 'socket', 'file'])(
       await speaksFor(read, left);
     });
 
-    test('is not answered for by a process that has just started and knows none of the others', async () => {
+    test(`a program that forks is not answered for in the status by ${form} by a new process that knows none of the others`, async () => {
       const { read, start } = await world(form);
       const program = start();
       await program.ready(1);
@@ -131,7 +131,7 @@ describe.each<Form>(['port', 'socket', 'file'])(
       await speaksFor(read, [fresh.pid, busy]);
     });
 
-    test('is named with its workers under node:cluster', async () => {
+    test(`a program under node:cluster is named with its workers in the status by ${form}`, async () => {
       const { read, start } = await world(form);
       const program = start();
       await program.ready(1);
@@ -202,7 +202,7 @@ asRoot('a name on the roll counts only for the process that holds it', async () 
   expect((await read()).processes).toEqual([{ pid: program.pid }]);
 });
 
-test('a private socket is private from the start', async () => {
+test('a private status socket is private from the start', async () => {
   const path = scope.volume({}).path('private.sock');
   const server = createServer();
   scope.after(() => server.close());

@@ -7,7 +7,7 @@ import { openTestMesh } from './testing.ts';
 const scope = new Scope();
 afterEach(() => scope.end());
 
-test('a rotation changes CA and leaf, and both sides follow', async () => {
+test('a rotation of a mesh changes CA and leaf, and both sides follow', async () => {
   const mesh = scope.add(await openTestMesh());
   const server = createServer({ requestCert: true }, (_, response) => response.end('hello'));
   const { url } = scope.add(await listen(mesh.identity.serve(server)));
@@ -20,7 +20,7 @@ test('a rotation changes CA and leaf, and both sides follow', async () => {
   expect(await (await mesh.identity.fetch(url)).text()).toBe('hello');
 });
 
-test('a bad write keeps the last good material and says so, until the next rotation', async () => {
+test('a bad write to a mesh keeps the last good material and says so, until the next rotation', async () => {
   const mesh = scope.add(await openTestMesh());
   const { hash } = mesh.trust;
   const kept: string[] = [];

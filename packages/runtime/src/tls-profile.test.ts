@@ -34,7 +34,7 @@ const warning = (text: string) =>
 const open = (path: string, options = {}) => openTlsProfile(path, { signal: scope.signal, ...options });
 
 describe('A TLS profile', () => {
-  describe.each(KINDS)('in a %s server', (_kind, create) => {
+  describe.each(KINDS)('in a %s server', (kind, create) => {
     test('S1.12: a change is live at once, without a restart and without one refused TLS 1.3 handshake', async () => {
       const ca = new MockCa('one');
       const identity = await scope.identity(scope.volume(files(ca.leaf(), ca)));
@@ -72,7 +72,7 @@ describe('A TLS profile', () => {
       expect(await with12()).toBe(false);
     });
 
-    test('a suite that the profile has lost does not come back by resumption', async () => {
+    test(`a suite that a TLS profile has lost does not come back by resumption, in a ${kind} server`, async () => {
       const ca = new MockCa('one');
       const identity = await scope.identity(scope.volume(files(ca.leaf(), ca)));
       const [gone, kept] = ['ECDHE-ECDSA-AES128-SHA', 'ECDHE-ECDSA-AES128-GCM-SHA256'];
@@ -94,7 +94,7 @@ describe('A TLS profile', () => {
     ['without one supported cipher', { ...INTERMEDIATE, ciphers: ['NOPE'] }, 'TLS_PROFILE_NO_CIPHER'],
     ['without one supported group', { ...MODERN, groups: ['nope'] }, 'TLS_PROFILE_NO_GROUP'],
     ['empty', '', 'FILE_EMPTY'],
-  ])('S1: one that is %s is refused, and later changes nothing', async (_, content, code) => {
+  ])('S1: a TLS profile that is %s is refused, and later changes nothing', async (_, content, code) => {
     const bad = { 'profile.json': typeof content === 'string' ? content : JSON.stringify(content) };
     const volume = scope.volume(bad);
     const path = volume.path('profile.json');
@@ -138,7 +138,7 @@ describe('A TLS profile', () => {
     await eventually(() => readFileSync(lastKnownGood, 'utf8').includes('VersionTLS12'));
   });
 
-  test('a copy that is damaged, or cannot be written, does not make things worse', async () => {
+  test('a copy of a TLS profile that is damaged, or cannot be written, does not make things worse', async () => {
     const volume = scope.volume({ 'profile.json': '{' });
     const copies = scope.volume({});
     writeFileSync(copies.path('copy.json'), 'damaged');
@@ -159,7 +159,7 @@ describe('A TLS profile', () => {
   });
   const hashOf = (profile: object) => createHash('sha256').update(JSON.stringify(profile)).digest('hex');
 
-  test('S1.11: not ready until the mounted file is the one the pod was stamped with', async () => {
+  test('S1.11: a pod is not ready until the mounted file is the one the pod was stamped with', async () => {
     const volume = scope.volume(json(INTERMEDIATE));
     const pod = scope.volume(stamp(hashOf(MODERN)));
     const profile = await open(volume.path('profile.json'), { annotations: pod.path('annotations') });

@@ -219,7 +219,7 @@ describe('Trust', () => {
     expect(trust.pem).toBe(one.pem);
   });
 
-  test('the poll finds what no event told of', async () => {
+  test('the poll finds a change that no event reported', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     const root = volume.path('a');
     mkdirSync(`${root}/b`, { recursive: true });
@@ -246,7 +246,7 @@ describe('Trust', () => {
     await expect(scope.trust(volume, { signal: stop.signal })).rejects.toThrow();
   });
 
-  test('options that make no sense are refused by name', async () => {
+  test('options of a trust that make no sense are refused by name', async () => {
     const volume = scope.volume({ 'ca.crt': one.pem });
     for (const pollMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
       await expect(scope.trust(volume, { pollMs })).rejects.toMatchObject({ code: 'OPTION_INVALID' });

@@ -1,5 +1,5 @@
 import { bytesOf, day, hour, instant } from '@handover/material';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Certificates } from './certificates.ts';
 
 const START = instant(Date.UTC(2030, 0, 1));
@@ -24,53 +24,51 @@ const twoGenerations = () => {
   };
 };
 
-describe('certificates of a world', () => {
-  it('the issuer of a world lets the cross-certificate make a verifier with only the old CA accept a new leaf', () => {
-    const { certificates, one, two, leaf, cross } = twoGenerations();
-    for (const bundle of [[one], [two], [two, one], [one, two]]) {
-      expect(certificates.verdict([leaf, cross], bundle, START)).toEqual({ ok: true });
-    }
-    expect(certificates.verdict([leaf], [one], START).ok).toBe(false);
-  });
+it('the issuer of a world lets the cross-certificate make a verifier with only the old CA accept a new leaf', () => {
+  const { certificates, one, two, leaf, cross } = twoGenerations();
+  for (const bundle of [[one], [two], [two, one], [one, two]]) {
+    expect(certificates.verdict([leaf, cross], bundle, START)).toEqual({ ok: true });
+  }
+  expect(certificates.verdict([leaf], [one], START).ok).toBe(false);
+});
 
-  it('the issuer of a world asks the chain check once per chain and bundle, however time goes on within their dates', () => {
-    const { certificates, two, leaf } = twoGenerations();
-    for (let minute = 0; minute < 100; minute++) {
-      expect(certificates.verdict([leaf], [two], instant(START + minute * 60_000)).ok).toBe(true);
-    }
-    expect(certificates.checks).toBe(1);
-  });
+it('the issuer of a world asks the chain check once per chain and bundle, however time goes on within their dates', () => {
+  const { certificates, two, leaf } = twoGenerations();
+  for (let minute = 0; minute < 100; minute++) {
+    expect(certificates.verdict([leaf], [two], instant(START + minute * 60_000)).ok).toBe(true);
+  }
+  expect(certificates.checks).toBe(1);
+});
 
-  it('the issuer of a world changes its mind at the very end of a leaf', () => {
-    const { certificates, two, leaf } = twoGenerations();
-    const end = certificates.of(leaf).notAfter;
-    expect(certificates.judge([leaf], [two], instant(end - 1)).until).toBe(end);
-    expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
-    expect(certificates.verdict([leaf], [two], end).ok).toBe(false);
-    expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
-  });
+it('the issuer of a world changes its mind at the very end of a leaf', () => {
+  const { certificates, two, leaf } = twoGenerations();
+  const end = certificates.of(leaf).notAfter;
+  expect(certificates.judge([leaf], [two], instant(end - 1)).until).toBe(end);
+  expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
+  expect(certificates.verdict([leaf], [two], end).ok).toBe(false);
+  expect(certificates.verdict([leaf], [two], instant(end - 1)).ok).toBe(true);
+});
 
-  it('the issuer of a world shares one leaf among all presenters of one issue, and gives none the same one twice', () => {
-    const { certificates, leaf, leafFor } = twoGenerations();
-    expect(leafFor('b')).toBe(leaf);
-    expect(leafFor('b')).not.toBe(leaf);
-    expect(certificates.label(leaf)).toBe('leaf of 2');
-  });
+it('the issuer of a world shares one leaf among all presenters of one issue, and gives none the same one twice', () => {
+  const { certificates, leaf, leafFor } = twoGenerations();
+  expect(leafFor('b')).toBe(leaf);
+  expect(leafFor('b')).not.toBe(leaf);
+  expect(certificates.label(leaf)).toBe('leaf of 2');
+});
 
-  it('the issuer of a world signs with no key but that of the certificate', () => {
-    const { certificates, first, second } = twoGenerations();
-    const mixed = { certificate: second.certificate, signer: first.signer };
-    expect(() => certificates.leaf('a', mixed, BEGUN, END)).toThrow(TypeError);
-    expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
-  });
+it('the issuer of a world signs with no key but that of the certificate', () => {
+  const { certificates, first, second } = twoGenerations();
+  const mixed = { certificate: second.certificate, signer: first.signer };
+  expect(() => certificates.leaf('a', mixed, BEGUN, END)).toThrow(TypeError);
+  expect(() => certificates.cross(second.certificate, mixed, BEGUN, END)).toThrow(TypeError);
+});
 
-  it('the issuer of a world reads the certificates of a file in their order, and refuses one that was never issued', () => {
-    const { certificates, first, second, one, two, leaf } = twoGenerations();
-    const file = second.certificate.pem + first.certificate.pem;
-    expect(certificates.read(bytesOf(file))).toEqual([two, one]);
-    expect(() => certificates.read(bytesOf('nonsense'))).toThrow(TypeError);
-    const data = certificates.files(certificates.of(leaf), file);
-    expect(certificates.issuerOf(leaf, data['tls.key'])).toBe(two);
-    expect(() => certificates.issuerOf(leaf, bytesOf('another key'))).toThrow(TypeError);
-  });
+it('the issuer of a world reads the certificates of a file in their order, and refuses one that was never issued', () => {
+  const { certificates, first, second, one, two, leaf } = twoGenerations();
+  const file = second.certificate.pem + first.certificate.pem;
+  expect(certificates.read(bytesOf(file))).toEqual([two, one]);
+  expect(() => certificates.read(bytesOf('nonsense'))).toThrow(TypeError);
+  const data = certificates.files(certificates.of(leaf), file);
+  expect(certificates.issuerOf(leaf, data['tls.key'])).toBe(two);
+  expect(() => certificates.issuerOf(leaf, bytesOf('another key'))).toThrow(TypeError);
 });

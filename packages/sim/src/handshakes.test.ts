@@ -7,7 +7,7 @@ import { type Class, Handshakes, type PeerStanding } from './handshakes.ts';
 const START = Date.UTC(2030, 0, 1);
 const known: PeerStanding = { known: true, stuck: false, strips: false };
 
-it('counts by classes what checking every pair one by one would count', () => {
+it('handshakes counted by classes are as many as every pair checked one by one', () => {
   const certificates = new Certificates();
   const made = [1, 2, 3].map((n) => certificates.newCa(n, instant(START - hour), instant(START + 365 * day)));
   const cas = made.map(({ certificate }) => certificate.fingerprint);

@@ -11,7 +11,7 @@ import {
   type TakeLook,
 } from '@handover/engine';
 import { duration } from '@handover/material';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
 import type { SimulationFailure } from './invariant.ts';
 import { SIMULATED_AUTHORITY } from './resources.ts';
@@ -85,118 +85,114 @@ const stale = (home: Home): Home => {
   })(home);
 };
 
-describe('the checker sees through a planner that', () => {
-  it('the checker sees through a planner that retires without waiting for gate 2', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const made = plan(seen, policy, now);
-      const [generation] = rolesOf(seen, 'previous');
-      if (rolesOf(seen, 'distrusted').length > 0) return made;
-      return force(seen, made, generation === undefined ? undefined : { kind: 'retire', generation });
-    });
-    expect(await shows(broken, 'handshake', { from: 3 })).toBe(true);
+it('the checker sees through a planner that retires without waiting for gate 2', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const made = plan(seen, policy, now);
+    const [generation] = rolesOf(seen, 'previous');
+    if (rolesOf(seen, 'distrusted').length > 0) return made;
+    return force(seen, made, generation === undefined ? undefined : { kind: 'retire', generation });
   });
+  expect(await shows(broken, 'handshake', { from: 3 })).toBe(true);
+});
 
-  it('the checker sees through a planner that ends a distrust while a verifier still trusts', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const generations = rolesOf(seen, 'distrusted');
-      const done = generations.length === 0 ? undefined : ({ kind: 'distrust-done', generations } as const);
-      return force(seen, plan(seen, policy, now), done);
-    });
-    expect(await shows(broken, 'distrust')).toBe(true);
+it('the checker sees through a planner that ends a distrust while a verifier still trusts', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const generations = rolesOf(seen, 'distrusted');
+    const done = generations.length === 0 ? undefined : ({ kind: 'distrust-done', generations } as const);
+    return force(seen, plan(seen, policy, now), done);
   });
+  expect(await shows(broken, 'distrust')).toBe(true);
+});
 
-  it('leaves the cross-certificate out of the chain', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const made = plan(seen, policy, now);
-      const actions = made.actions.map((action) =>
-        action.kind === 'write-leaf' ? { ...action, chain: [] } : action,
-      );
-      return { ...made, actions };
-    });
-    expect(await shows(broken, 'handshake', { from: 17 })).toBe(true);
-    expect(await shows(broken, 'idempotence')).toBe(true);
-  });
-
-  it('the checker sees through a planner that drops the old CA from bundles too early', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const made = plan(seen, policy, now);
-      const previous = seen.authority === undefined ? undefined : withRole(seen.authority, 'previous');
-      const gone = previous?.anchors.map((anchor) => anchor.fingerprint) ?? [];
-      const actions = made.actions.map((action) =>
-        'anchors' in action
-          ? { ...action, anchors: action.anchors.filter((item) => !gone.includes(item)) }
-          : action,
-      );
-      return { ...made, actions };
-    });
-    expect(await shows(broken, 'bundle')).toBe(true);
-  });
-
-  it('the checker sees through a planner that assumes that every consumer reloads at once', async () => {
-    const broken = sabotaged((seen, policy, now) =>
-      plan(seen, { ...policy, reloadWithin: duration(0) }, now),
+it('the checker sees through a planner that leaves the cross-certificate out of the chain', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const made = plan(seen, policy, now);
+    const actions = made.actions.map((action) =>
+      action.kind === 'write-leaf' ? { ...action, chain: [] } : action,
     );
-    expect(await shows(broken, 'handshake', { faults: [], from: 4 })).toBe(true);
+    return { ...made, actions };
   });
+  expect(await shows(broken, 'handshake', { from: 17 })).toBe(true);
+  expect(await shows(broken, 'idempotence')).toBe(true);
+});
 
-  it('the checker sees through a planner that forgets that a pod can start from an old cache', async () => {
-    const broken = sabotaged((seen, policy, now) => plan(seen, { ...policy, cacheLag: duration(0) }, now));
-    expect(await shows(broken, 'handshake', { faults: ['newcomers', 'evictions'] })).toBe(true);
-  });
-
-  it('the checker sees through a planner that looks at one pod of each workload only', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const consumers = seen.consumers.map((one) => ({ ...one, instances: one.instances.slice(-1) }));
-      return plan({ ...seen, consumers }, policy, now);
-    });
-    expect(await shows(broken, 'handshake', { from: 19 })).toBe(true);
-  });
-
-  it('the checker sees through a planner that does not notice that a presenter strips the cross-certificate', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const consumers = seen.consumers.map((one) => ({ ...one, stripsCross: false }));
-      return plan({ ...seen, consumers }, policy, now);
-    });
-    expect(await shows(broken, 'handshake', { faults: ['strips'] })).toBe(true);
-  });
-
-  it('the checker sees through a planner that trusts a clock that has leapt', async () => {
-    const broken = sabotaged(({ steadySince: _, ...seen }, policy, now) => plan(seen, policy, now));
-    expect(await shows(broken, 'handshake', { faults: ['clock-jumps', 'newcomers'], from: 10 })).toBe(true);
-  });
-
-  it('the checker sees through a planner that never rolls what reads its files only at its start', async () => {
-    const broken = sabotaged((seen, policy, now) => {
-      const made = plan(seen, policy, now);
-      return { ...made, actions: made.actions.filter((action) => action.kind !== 'stamp') };
-    });
-    expect(await shows(broken, 'liveness')).toBe(true);
-  });
-
-  it('the checker sees through a planner that waits without a word', async () => {
-    const broken = sabotaged((seen, policy, now) => ({ ...plan(seen, policy, now), blockedBy: [] }));
-    expect(await shows(broken, 'liveness')).toBe(true);
-  });
-
-  it('the checker sees through a planner that believes a clock that leaps ahead', async () => {
-    const broken = sabotaged(({ clockDoubt: _ignored, ...seen }, policy, now) => plan(seen, policy, now));
-    expect(await shows(broken, 'handshake', { faults: ['clock-leaps'] })).toBe(true);
-  });
-
-  it('the checker sees through a planner that takes what another namespace claims for its own', async () => {
-    const home = <T extends { readonly elsewhere?: boolean }>({ elsewhere: _border, ...rest }: T) => rest;
-    const broken = sabotaged((seen, policy, now) =>
-      plan(
-        { ...seen, objects: seen.objects.map(home) },
-        { ...policy, leaves: policy.leaves.map(home), bundles: policy.bundles.map(home) },
-        now,
-      ),
+it('the checker sees through a planner that drops the old CA from bundles too early', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const made = plan(seen, policy, now);
+    const previous = seen.authority === undefined ? undefined : withRole(seen.authority, 'previous');
+    const gone = previous?.anchors.map((anchor) => anchor.fingerprint) ?? [];
+    const actions = made.actions.map((action) =>
+      'anchors' in action
+        ? { ...action, anchors: action.anchors.filter((item) => !gone.includes(item)) }
+        : action,
     );
-    const worlds = { faults: ['neighbour'], meddle: credulous } as const;
-    // Seals alone keep a made-up revision out; without them the planner's own border is what holds.
-    expect(await shows(broken, 'liveness', worlds)).toBe(true);
-    expect(await shows(STRATEGIES.phased, 'liveness', { ...worlds, seeds: 4 })).toBe(false);
+    return { ...made, actions };
   });
+  expect(await shows(broken, 'bundle')).toBe(true);
+});
+
+it('the checker sees through a planner that assumes that every consumer reloads at once', async () => {
+  const broken = sabotaged((seen, policy, now) => plan(seen, { ...policy, reloadWithin: duration(0) }, now));
+  expect(await shows(broken, 'handshake', { faults: [], from: 4 })).toBe(true);
+});
+
+it('the checker sees through a planner that forgets that a pod can start from an old cache', async () => {
+  const broken = sabotaged((seen, policy, now) => plan(seen, { ...policy, cacheLag: duration(0) }, now));
+  expect(await shows(broken, 'handshake', { faults: ['newcomers', 'evictions'] })).toBe(true);
+});
+
+it('the checker sees through a planner that looks at one pod of each workload only', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const consumers = seen.consumers.map((one) => ({ ...one, instances: one.instances.slice(-1) }));
+    return plan({ ...seen, consumers }, policy, now);
+  });
+  expect(await shows(broken, 'handshake', { from: 19 })).toBe(true);
+});
+
+it('the checker sees through a planner that does not notice that a presenter strips the cross-certificate', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const consumers = seen.consumers.map((one) => ({ ...one, stripsCross: false }));
+    return plan({ ...seen, consumers }, policy, now);
+  });
+  expect(await shows(broken, 'handshake', { faults: ['strips'] })).toBe(true);
+});
+
+it('the checker sees through a planner that trusts a clock that has leapt', async () => {
+  const broken = sabotaged(({ steadySince: _, ...seen }, policy, now) => plan(seen, policy, now));
+  expect(await shows(broken, 'handshake', { faults: ['clock-jumps', 'newcomers'], from: 10 })).toBe(true);
+});
+
+it('the checker sees through a planner that never rolls what reads its files only at its start', async () => {
+  const broken = sabotaged((seen, policy, now) => {
+    const made = plan(seen, policy, now);
+    return { ...made, actions: made.actions.filter((action) => action.kind !== 'stamp') };
+  });
+  expect(await shows(broken, 'liveness')).toBe(true);
+});
+
+it('the checker sees through a planner that waits without a word', async () => {
+  const broken = sabotaged((seen, policy, now) => ({ ...plan(seen, policy, now), blockedBy: [] }));
+  expect(await shows(broken, 'liveness')).toBe(true);
+});
+
+it('the checker sees through a planner that believes a clock that leaps ahead', async () => {
+  const broken = sabotaged(({ clockDoubt: _ignored, ...seen }, policy, now) => plan(seen, policy, now));
+  expect(await shows(broken, 'handshake', { faults: ['clock-leaps'] })).toBe(true);
+});
+
+it('the checker sees through a planner that takes what another namespace claims for its own', async () => {
+  const home = <T extends { readonly elsewhere?: boolean }>({ elsewhere: _border, ...rest }: T) => rest;
+  const broken = sabotaged((seen, policy, now) =>
+    plan(
+      { ...seen, objects: seen.objects.map(home) },
+      { ...policy, leaves: policy.leaves.map(home), bundles: policy.bundles.map(home) },
+      now,
+    ),
+  );
+  const worlds = { faults: ['neighbour'], meddle: credulous } as const;
+  // Seals alone keep a made-up revision out; without them the planner's own border is what holds.
+  expect(await shows(broken, 'liveness', worlds)).toBe(true);
+  expect(await shows(STRATEGIES.phased, 'liveness', { ...worlds, seeds: 4 })).toBe(false);
 });
 
 it('the checker sees through a home that says Ready by its records while a bundle refuses a leaf', async () => {

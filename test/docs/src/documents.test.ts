@@ -11,19 +11,19 @@ import { NOT_RUN, RUN_ELSEWHERE } from './tables.ts';
 const LANGUAGES = ['sh', 'text', 'yaml', 'json', 'ts', 'js', 'java', 'conf', 'promql'];
 
 describe.each(DOCUMENTS)('%s', (document) => {
-  test('has commands only in sh blocks, so that none is left out', () => {
+  test(`${document} has commands only in sh blocks, so that none is left out`, () => {
     for (const { language, text, line } of blocksIn(document)) {
       expect(LANGUAGES, `${document}:${line}`).toContain(language);
       if (language !== 'sh') expect(text, `${document}:${line}`).not.toMatch(/^\s*\$ /m);
     }
   });
 
-  test('S1.1 reads no ConfigMap or Secret into an environment: such a container needs the API server at each start', () => {
+  test('S1.1 a document reads no ConfigMap or Secret into an environment: such a container needs the API server at each start', () => {
     for (const { text, line } of blocksIn(document))
       expect(text, `${document}:${line}`).not.toMatch(/\b(envFrom|configMapKeyRef|secretKeyRef):/);
   });
 
-  test('has commands that can be split', () => {
+  test(`${document} has commands that can be split`, () => {
     expect(() => stepsIn(document)).not.toThrow();
   });
 });
@@ -41,7 +41,7 @@ test('a document that other tests run exists, and so do these tests', () => {
     expect([document, ...tests].filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-test('every stage belongs to a document', () => {
+test('every stage of commands belongs to a document', () => {
   expect(Object.keys(STAGES).filter((document) => !DOCUMENTS.includes(document))).toEqual([]);
 });
 
@@ -51,7 +51,7 @@ test('a step of .ci/run is recognised by its line', () => {
   expect(isStepOfCi('npm run format')).toBe(false);
 });
 
-test('a command may span lines, here-documents and comments', () => {
+test('a command in a document may span lines, here-documents and comments', () => {
   const text = "# first\na \\\n  b\ncat <<'EOF' >x\none\n\ntwo\nEOF\nfalse # that is exit 1\n";
   expect(stepsOf(text, 10).map(({ text: step, line, exitCode }) => [step, line, exitCode])).toEqual([
     ['a \\\n  b', 11, 0],
@@ -60,7 +60,7 @@ test('a command may span lines, here-documents and comments', () => {
   ]);
 });
 
-test('outputs are compared without numbers, times and hashes', () => {
+test('outputs of commands are compared without numbers, times and hashes', () => {
   expect(difference('a 1 …\n…\nlast 0.5 s', 'a  22 and more\nx\ny\nlast 17 s\n')).toBeUndefined();
   expect(difference('until 2030-01-01T00:00:00Z', 'until 2031-02-03T04:05:06.789Z')).toBeUndefined();
   expect(difference('Stable', 'Retiring\n')).toContain('Retiring');

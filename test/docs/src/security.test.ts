@@ -46,11 +46,11 @@ const exists = (table: string, name: string): boolean => {
   );
 };
 
-test('both tables of attacks are read', () => {
+test('SECURITY.md has both tables of attacks', () => {
   expect([...new Set(rows().map(({ table }) => table))]).toEqual(Object.keys(FOLDERS));
 });
 
-test.each(rows())('the tests against this attack exist: $attack', ({ table, names }) => {
+test.each(rows())('SECURITY.md names tests that exist against this attack: $attack', ({ table, names }) => {
   expect(names).not.toEqual([]);
   expect(names.filter((name) => !exists(table, name))).toEqual([]);
 });

@@ -27,7 +27,7 @@ describe('Calls of the test itself', () => {
     return load;
   };
 
-  test('a direction in which none gets through for 25 s in the middle is named, though its average is good', async () => {
+  test('a direction without a successful call for 25 s in the middle is named, though its average is good', async () => {
     let problem: string | undefined;
     const load = started(async () => problem);
     const figures = await load.during(async () => {
@@ -47,7 +47,7 @@ describe('Calls of the test itself', () => {
   test.each([
     ['before the first call', [25, 40]],
     ['after the last call', [40, 25]],
-  ])('a gap %s counts', async (_, [first = 0, second = 0]) => {
+  ])('a gap without calls %s counts', async (_, [first = 0, second = 0]) => {
     let quiet = first < second;
     const load = started(async () => (quiet ? 'refused' : undefined));
     const figures = await load.during(async () => {
@@ -69,7 +69,7 @@ describe('Calls of the test itself', () => {
     await load.stop();
   });
 
-  test('calls that are not made, because too many hang, are counted', async () => {
+  test('calls of the load that are left out, because too many hang, are counted', async () => {
     let end = (): void => {};
     const hanging = new Promise<undefined>((resolve) => {
       end = () => resolve(undefined);
@@ -130,7 +130,7 @@ describe('Calls that pods report', () => {
     expect(figures.leftOut).toBe(39);
   });
 
-  test('the next pod goes on with the direction of the one before, from 0', async () => {
+  test('the next pod continues the direction of the pod before, from 0', async () => {
     const figures = await figuresOf(async () => {
       await reports('a-1', 40, true);
       await reports('a-2', 40, true);

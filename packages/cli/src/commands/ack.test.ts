@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hour, instant } from '@handover/material';
 import { temporaryFolder } from '@handover/test-api-server';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
 const root = temporaryFolder({ inMemory: true });
@@ -23,7 +23,7 @@ const begin = async (consumers = BILLING): Promise<void> => {
 };
 beforeEach(() => begin());
 
-test('A program that only a restart helps holds a rotation up until a person says that it was restarted', async () => {
+test('a program that has to be restarted holds a rotation up until a person acknowledges the restart', async () => {
   await rotate(0);
   await rotate(hour);
   await rotate(2 * hour);
@@ -52,7 +52,7 @@ test('A program that only a restart helps holds a rotation up until a person say
   expect(statSync(join(dir, 'state/acks/default/internal.json')).mode & 0o777).toBe(0o600);
 });
 
-test('It counts for nothing that was written later', async () => {
+test('an acknowledgement does not count for files that were written after it', async () => {
   await at(0, 'ack', 'billing');
   await rotate(0);
   await rotate(hour);
@@ -71,7 +71,7 @@ test('It counts for nothing that was written later', async () => {
   });
 });
 
-test('A word that was dated by a clock that was ahead counts for nothing once the clock is set back', async () => {
+test('an acknowledgement that was dated by a clock that was ahead does not count once the clock is set back', async () => {
   const minutes = 60_000;
   await rotate(0);
   await at(50 * minutes, 'ack', 'billing');
@@ -96,64 +96,58 @@ const hook = async (reload: string): Promise<void> => {
 };
 const acks = (): boolean => existsSync(join(dir, 'state/acks/default/internal.json'));
 
-describe('Refused:', () => {
-  test('a program whose hook fails: it was not told, whatever a person says; once the hook works it is taken', async () => {
-    await hook('{command: ["false"]}');
-    const refused = await at(0, 'ack', 'billing');
-    expect(refused.stderr).toMatch(
-      /^ACK_HOOK: the hook of Leaf default\/web failed at .*: false ended with 1, and as long as it fails the files of billing count as not loaded; mend the hook, run handover reload default\/web, then restart the program and repeat this command\n$/,
-    );
-    expect(refused.code).toBe(1);
-    expect(acks()).toBe(false);
-    await hook('{command: ["true"]}');
-    expect(await at(0, 'ack', 'billing')).toMatchObject({ code: 0, stderr: '' });
-    expect(acks()).toBe(true);
-  });
+test('ack is refused for a program whose hook fails, until the hook works', async () => {
+  await hook('{command: ["false"]}');
+  const refused = await at(0, 'ack', 'billing');
+  expect(refused.stderr).toMatch(
+    /^ACK_HOOK: the hook of Leaf default\/web failed at .*: false ended with 1, and as long as it fails the files of billing count as not loaded; mend the hook, run handover reload default\/web, then restart the program and repeat this command\n$/,
+  );
+  expect(refused.code).toBe(1);
+  expect(acks()).toBe(false);
+  await hook('{command: ["true"]}');
+  expect(await at(0, 'ack', 'billing')).toMatchObject({ code: 0, stderr: '' });
+  expect(acks()).toBe(true);
+});
 
-  test('a program that its hook restarts: that restart counts', async () => {
-    await hook('{restart: {command: ["true"]}}');
-    expect(await at(0, 'ack', 'billing')).toMatchObject({
-      code: 1,
-      stderr:
-        'ACK_HOOK: the hook of Leaf default/web restarts billing, and that restart counts; run it with handover reload default/web\n',
-    });
-    expect(acks()).toBe(false);
+test('ack is refused for a program that its hook restarts: that restart counts', async () => {
+  await hook('{restart: {command: ["true"]}}');
+  expect(await at(0, 'ack', 'billing')).toMatchObject({
+    code: 1,
+    stderr:
+      'ACK_HOOK: the hook of Leaf default/web restarts billing, and that restart counts; run it with handover reload default/web\n',
   });
+  expect(acks()).toBe(false);
+});
 
-  test('a name that no Authority declares', async () => {
-    expect(await at(0, 'ack', 'biling')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(
-        /^ACK_UNKNOWN: no Authority declares a consumer biling; there is billing/,
-      ),
-    });
+test('ack is refused for a name that no Authority declares', async () => {
+  expect(await at(0, 'ack', 'biling')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^ACK_UNKNOWN: no Authority declares a consumer biling; there is billing/),
   });
+});
 
-  test('a consumer that is asked itself', async () => {
-    await begin('consumers: [{name: web, presents: true, probe: {address: "127.0.0.1:1"}}]');
-    expect(await at(0, 'ack', 'web')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^ACK_NOT_ASKED: /),
-    });
+test('ack is refused for a consumer that has a probe', async () => {
+  await begin('consumers: [{name: web, presents: true, probe: {address: "127.0.0.1:1"}}]');
+  expect(await at(0, 'ack', 'web')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^ACK_NOT_ASKED: /),
   });
+});
 
-  test('a name that two Authorities declare, without --authority', async () => {
-    const other = `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: other}\nspec: {${BILLING}}\n`;
-    writeFileSync(join(dir, 'other.yaml'), other);
-    expect(await at(0, 'ack', 'billing')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^ACK_AMBIGUOUS: /),
-    });
-    expect(await at(0, 'ack', 'billing', '--authority', 'default/other')).toMatchObject({ code: 0 });
+test('ack is refused without --authority for a name that two Authorities declare', async () => {
+  const other = `apiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: other}\nspec: {${BILLING}}\n`;
+  writeFileSync(join(dir, 'other.yaml'), other);
+  expect(await at(0, 'ack', 'billing')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^ACK_AMBIGUOUS: /),
   });
+  expect(await at(0, 'ack', 'billing', '--authority', 'default/other')).toMatchObject({ code: 0 });
+});
 
-  test('a cluster', async () => {
-    const ran = await handover(['ack', 'billing', '--home', 'kube']);
-    expect(ran).toMatchObject({
-      code: 2,
-      stderr: expect.stringMatching(
-        /^USAGE: --home kube names no directory; .*sees which pods have restarted/,
-      ),
-    });
+test('ack is refused for a cluster', async () => {
+  const ran = await handover(['ack', 'billing', '--home', 'kube']);
+  expect(ran).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^USAGE: --home kube names no directory; .*sees which pods have restarted/),
   });
 });

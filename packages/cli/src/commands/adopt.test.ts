@@ -38,7 +38,7 @@ const status = async (seconds = 0) =>
   JSON.parse((await at(seconds, 'status', '--json')).stdout).authorities[0];
 const bundle = (): string => readFileSync(join(dir, 'out/default/configmaps/internal-trust/ca.crt'), 'utf8');
 
-test('Without --yes it says what would change, and changes nothing', async () => {
+test('adopt without --yes says what would change, and changes nothing', async () => {
   const ran = await adopt(pems(ca.certificate), keyPem(ca));
   expect(ran).toMatchObject({ code: 0, stderr: '' });
   expect(ran.stdout).toContain(`default/internal would sign with ${ca.certificate.subject} (SHA-256 `);
@@ -46,7 +46,7 @@ test('Without --yes it says what would change, and changes nothing', async () =>
   expect(readdirSync(dir)).toEqual(['handover.yaml']);
 });
 
-test('With its key the CA signs, and its key the cross-certificate of its successor', async () => {
+test('an adopted CA with its key signs leaves, and the cross-certificate of its successor', async () => {
   const ran = await adopt(pems(ca.certificate), keyPem(ca), '--yes');
   expect(ran).toMatchObject({ code: 0, stderr: '' });
   expect(ran.stdout).toMatch(/its key is in .*\/state now; remove .*ca\.key/);
@@ -69,7 +69,7 @@ test('With its key the CA signs, and its key the cross-certificate of its succes
   expect(readFileSync(state, 'utf8').match(/PRIVATE KEY-----/g)).toHaveLength(2);
 });
 
-test('at every step of the rotation away from it every pair verifies', async () => {
+test('every leaf verifies against every bundle at each step of the rotation away from an adopted CA', async () => {
   await adopt(pems(ca.certificate), keyPem(ca), '--yes');
   await handover(['run', dir, '--once']);
   for (const seconds of [0, 100, 200, 300, 400, 500, 600]) {
@@ -78,7 +78,7 @@ test('at every step of the rotation away from it every pair verifies', async () 
   }
 });
 
-test('Without its key it stays trusted, and a new CA is introduced, trust first', async () => {
+test('an adopted CA without its key stays trusted, and a new CA is introduced, trust first', async () => {
   const ran = await adopt(pems(ca.certificate), undefined, '--yes');
   expect(ran.stdout).toMatch(/trusts .* without its key: a new CA replaces it, trust first/);
   expect((await handover(['run', dir, '--once'])).code).toBe(0);
@@ -92,7 +92,7 @@ test('Without its key it stays trusted, and a new CA is introduced, trust first'
   expect(bundle()).toContain(ca.certificate.pem);
 });
 
-test('The same CA again changes nothing; another one is refused', async () => {
+test('adopting the same CA again changes nothing, and another CA is refused', async () => {
   await adopt(pems(ca.certificate), keyPem(ca), '--yes');
   const state = readFileSync(join(dir, 'state/authorities/default/internal.json'), 'utf8');
   expect(await adopt(pems(ca.certificate), keyPem(ca), '--yes')).toMatchObject({ code: 0 });
@@ -105,7 +105,7 @@ test('The same CA again changes nothing; another one is refused', async () => {
   expect(readFileSync(join(dir, 'state/authorities/default/internal.json'), 'utf8')).toBe(state);
 });
 
-test('Objects that hold another CA have to be decided on first', async () => {
+test('adopt is refused while objects hold another CA, until a person decides', async () => {
   await handover(['run', dir, '--once']);
   rmSync(join(dir, 'state/authorities'), { recursive: true });
   const ran = await adopt(pems(ca.certificate), keyPem(ca), '--yes');
@@ -125,7 +125,7 @@ const traditional = (pem: string): string => {
   return `-----BEGIN EC PRIVATE KEY-----\n${head}${body}\n-----END EC PRIVATE KEY-----\n`;
 };
 
-describe('Refused, with nothing written:', () => {
+describe('adopt is refused', () => {
   const encrypted = (cipher: boolean): string =>
     cipher
       ? ca.key.privateKey
@@ -140,7 +140,7 @@ describe('Refused, with nothing written:', () => {
     ],
     ['an encrypted key', async () => [pems(ca.certificate), encrypted(true)], /^KEY_ENCRYPTED: /],
     [
-      'one that OpenSSL encrypted of old',
+      'a key in OpenSSL’s older encryption',
       async () => [pems(ca.certificate), encrypted(false)],
       /^KEY_ENCRYPTED: /,
     ],
@@ -150,7 +150,11 @@ describe('Refused, with nothing written:', () => {
       async () => [pems((await caOf(1, NOW - 9 * day, NOW - day)).certificate)],
       /^ADOPT_EXPIRED: /,
     ],
-    ['a CA that another signed', async () => [pems(await crossOf(await caOf(2), ca))], /^ADOPT_NOT_ROOT: /],
+    [
+      'a CA that another CA signed',
+      async () => [pems(await crossOf(await caOf(2), ca))],
+      /^ADOPT_NOT_ROOT: /,
+    ],
     [
       'two certificates',
       async () => [pems(ca.certificate, (await caOf(2)).certificate)],
@@ -158,7 +162,7 @@ describe('Refused, with nothing written:', () => {
     ],
     ['junk', async () => ['junk'], /^PEM_NO_CERTIFICATE: /],
     ['a key in place of the certificate', async () => [keyPem(ca)], /^PEM_PRIVATE_KEY_IN_BUNDLE: /],
-  ])('%s', async (_what, given, says) => {
+  ])('adopt refuses %s, and writes nothing', async (_what, given, says) => {
     const [certificate, key] = await given();
     const ran = await adopt(certificate, key, '--yes');
     expect(ran.code).toBe(1);
@@ -168,7 +172,7 @@ describe('Refused, with nothing written:', () => {
     expect(readdirSync(dir)).toEqual(['handover.yaml']);
   });
 
-  test('a cluster, where spec.adopt does it', async () => {
+  test('adopt is refused for a cluster, where spec.adopt does it', async () => {
     const ran = await handover(['adopt', 'default/internal', '--certificate', 'x', '--home', 'kube']);
     expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining('spec.adopt.secret') });
   });

@@ -8,7 +8,7 @@ const home = join(root, 'x');
 const on = (...args: readonly string[]) => handover([...args, '--home', `dir:${home}`]);
 const ID = 'envoy-gateway-system/envoy-gateway-ca';
 
-test('What certgen made in a directory is seen with the same --preset, and without it the way is said', async () => {
+test('commands on a directory that certgen made need the same --preset, and say so without it', async () => {
   expect(await on('certgen', '--preset', 'envoy-gateway')).toMatchObject({ code: 0 });
   const bare = await on('status');
   expect(bare).toMatchObject({ code: 1, stderr: expect.stringMatching(/^HOME_EMPTY: .*--preset or -f/) });

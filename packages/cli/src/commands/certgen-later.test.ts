@@ -12,7 +12,7 @@ import {
   verifyChain,
 } from '@handover/material';
 import { TestClock, temporaryFolder } from '@handover/test-api-server';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW, type Ran, turning } from '../../test/capture.ts';
 
 const root = temporaryFolder({ inMemory: true });
@@ -55,109 +55,107 @@ const leaf = (name: string, lifetime: string, by: string): string =>
   `---\napiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: ${name}, namespace: ${NAMESPACE}}\n` +
   `spec: {authority: ${by}, dnsNames: [${name}], usages: [server, client], lifetime: ${lifetime}}\n`;
 
-describe('A plain run', () => {
-  test.each([366, 400])(
-    'on day %i leaves certificates that are valid, for five years as upstream',
-    async (days) => {
-      await certgen();
-      const [leaf] = certificates('envoy', 'tls.crt');
-      expect(leaf?.notAfter).toBe(NOW + 5 * year);
-      passed = days * day;
-      expect(await certgen()).toMatchObject({
-        code: 0,
-        stdout: expect.stringMatching(/^0 objects written\n.*: Stable\n$/),
-      });
-      expect(allAccept()).toBe(true);
-    },
-  );
-
-  test('every quarter for twelve years never leaves a certificate that another part refuses, and never two old CAs', async () => {
+test.each([366, 400])(
+  'a plain run on day %i leaves certificates that are valid for five years, as upstream',
+  async (days) => {
     await certgen();
-    for (; passed < 12 * year; passed += 91 * day) {
-      expect(await certgen()).toMatchObject({ code: 0 });
-      expect(allAccept(), `day ${passed / day}`).toBe(true);
-      expect(generations('envoy').length).toBeLessThanOrEqual(2);
-    }
-    expect(Number(generations('envoy')[0])).toBeGreaterThan(2);
-  });
-
-  test('after all certificates have expired replaces them', async () => {
-    await certgen();
-    passed = 6 * year;
-    expect(await certgen()).toMatchObject({ code: 0 });
-    expect(allAccept()).toBe(true);
-  });
-
-  test('renews a leaf that is due, and no other', async () => {
-    const file = join(root, 'two.yaml');
-    writeFileSync(file, `${authority('own')}${leaf('short', '90d', 'own')}${leaf('long', '1y', 'own')}`);
-    await run('-f', file);
-    const before = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
-    passed = 70 * day;
-    expect(await run('-f', file)).toMatchObject({
+    const [leaf] = certificates('envoy', 'tls.crt');
+    expect(leaf?.notAfter).toBe(NOW + 5 * year);
+    passed = days * day;
+    expect(await certgen()).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^1 object written\n/),
+      stdout: expect.stringMatching(/^0 objects written\n.*: Stable\n$/),
     });
-    const after = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
-    expect(after[0]).not.toBe(before[0]);
-    expect(after[1]).toBe(before[1]);
-  });
+    expect(allAccept()).toBe(true);
+  },
+);
 
-  test('S3.8 ends a rotation that a run without --wait began: the old CA is gone, and nothing is rotated again', async () => {
-    await certgen();
-    const old = certificates('envoy', 'tls.crt');
-    await certgen('--rotation-id', '2030-06');
-    expect(generations('envoy')).toEqual(['2', '1']);
-    passed = minute;
-    expect((await certgen()).stdout).toContain('Activating');
-    passed = 10 * minute;
-    expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringContaining(': Stable') });
-    for (const name of NAMES) expect(generations(name)).toEqual(['2']);
-    expect(
-      verifyChain({ chain: old, anchors: certificates('envoy', 'ca.crt'), at: at(), purpose: 'client' }).ok,
-    ).toBe(false);
-    passed = 20 * minute;
-    expect((await certgen()).stdout).toMatch(/^0 objects written\n/);
-  });
-
-  test('S3.2 leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
-    const file = join(root, 'brief.yaml');
-    const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
-    writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
-    await run('-f', file);
-    const old = certificates('envoy', 'tls.crt');
-    const accepted = (behind: number): boolean =>
-      verifyChain({
-        chain: old,
-        anchors: certificates('envoy', 'ca.crt'),
-        at: instant(at() - behind),
-        purpose: 'client',
-      }).ok;
-    passed = 10 * day + second;
-    await run('-f', file, '--rotation-id', 'late');
-    expect(generations('envoy')).toEqual(['2', '1']);
-    expect(accepted(0)).toBe(false);
-    expect(accepted(59 * minute)).toBe(true);
-    passed = 10 * day + hour + second;
-    await run('-f', file);
-    expect(generations('envoy')).toEqual(['2']);
-  });
-
-  test.each([['--rotation-id=takeover'], ['--overwrite']])(
-    'goes on with a takeover that a run with %s and without --wait began',
-    async (flag) => {
-      await adoptable(0);
-      await certgen(flag);
-      for (let looks = 0; looks < 3; looks++) {
-        passed += 5 * minute;
-        expect(await certgen()).toMatchObject({ code: 0 });
-      }
-      expect((await certgen()).stdout).toContain(': Stable');
-      expect(certificates('envoy', 'ca.crt')).toHaveLength(1);
-      expect(allAccept()).toBe(true);
-    },
-  );
+test('a plain run every quarter for twelve years never leaves a certificate that another part refuses, and never two old CAs', async () => {
+  await certgen();
+  for (; passed < 12 * year; passed += 91 * day) {
+    expect(await certgen()).toMatchObject({ code: 0 });
+    expect(allAccept(), `day ${passed / day}`).toBe(true);
+    expect(generations('envoy').length).toBeLessThanOrEqual(2);
+  }
+  expect(Number(generations('envoy')[0])).toBeGreaterThan(2);
 });
+
+test('a plain run replaces all certificates after they have expired', async () => {
+  await certgen();
+  passed = 6 * year;
+  expect(await certgen()).toMatchObject({ code: 0 });
+  expect(allAccept()).toBe(true);
+});
+
+test('a plain run renews a leaf that is due, and no other', async () => {
+  const file = join(root, 'two.yaml');
+  writeFileSync(file, `${authority('own')}${leaf('short', '90d', 'own')}${leaf('long', '1y', 'own')}`);
+  await run('-f', file);
+  const before = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
+  passed = 70 * day;
+  expect(await run('-f', file)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^1 object written\n/),
+  });
+  const after = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
+  expect(after[0]).not.toBe(before[0]);
+  expect(after[1]).toBe(before[1]);
+});
+
+test('S3.8 a plain run ends a rotation that a run without --wait began: the old CA is gone, and nothing is rotated again', async () => {
+  await certgen();
+  const old = certificates('envoy', 'tls.crt');
+  await certgen('--rotation-id', '2030-06');
+  expect(generations('envoy')).toEqual(['2', '1']);
+  passed = minute;
+  expect((await certgen()).stdout).toContain('Activating');
+  passed = 10 * minute;
+  expect(await certgen()).toMatchObject({ code: 0, stdout: expect.stringContaining(': Stable') });
+  for (const name of NAMES) expect(generations(name)).toEqual(['2']);
+  expect(
+    verifyChain({ chain: old, anchors: certificates('envoy', 'ca.crt'), at: at(), purpose: 'client' }).ok,
+  ).toBe(false);
+  passed = 20 * minute;
+  expect((await certgen()).stdout).toMatch(/^0 objects written\n/);
+});
+
+test('S3.2 a plain run leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
+  const file = join(root, 'brief.yaml');
+  const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
+  writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
+  await run('-f', file);
+  const old = certificates('envoy', 'tls.crt');
+  const accepted = (behind: number): boolean =>
+    verifyChain({
+      chain: old,
+      anchors: certificates('envoy', 'ca.crt'),
+      at: instant(at() - behind),
+      purpose: 'client',
+    }).ok;
+  passed = 10 * day + second;
+  await run('-f', file, '--rotation-id', 'late');
+  expect(generations('envoy')).toEqual(['2', '1']);
+  expect(accepted(0)).toBe(false);
+  expect(accepted(59 * minute)).toBe(true);
+  passed = 10 * day + hour + second;
+  await run('-f', file);
+  expect(generations('envoy')).toEqual(['2']);
+});
+
+test.each([['--rotation-id=takeover'], ['--overwrite']])(
+  'a plain run goes on with a takeover that a run with %s and without --wait began',
+  async (flag) => {
+    await adoptable(0);
+    await certgen(flag);
+    for (let looks = 0; looks < 3; looks++) {
+      passed += 5 * minute;
+      expect(await certgen()).toMatchObject({ code: 0 });
+    }
+    expect((await certgen()).stdout).toContain(': Stable');
+    expect(certificates('envoy', 'ca.crt')).toHaveLength(1);
+    expect(allAccept()).toBe(true);
+  },
+);
 
 /** A command that waits looks once a minute: the preset waits for many. */
 class SeldomLooked extends TestClock {
@@ -211,59 +209,60 @@ test('S3.2 a junk block and a repeated CA in an old bundle are left out when it 
   }
 });
 
-describe('No run ends with 0 over', () => {
-  test.each([
-    ['an expired certificate', 6 * year, / expired at /],
-    ['a certificate that is not valid yet', -10 * day, / is not valid before /],
-  ])('%s of another program, which it leaves alone', async (_, age, says) => {
-    await adoptable(age);
-    const before = readFileSync(join(secret('envoy'), 'tls.crt'));
-    const { code, stderr, stdout } = await certgen();
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*secrets\/envoy-gateway .*--overwrite.*\n$/);
-    expect(stderr).toMatch(says);
-    expect(stdout).toMatch(/^1 object written\n/);
-    expect(readFileSync(join(secret('envoy'), 'tls.crt'))).toEqual(before);
-  });
+test.each([
+  ['an expired certificate', 6 * year, / expired at /],
+  ['a certificate that is not valid yet', -10 * day, / is not valid before /],
+])('certgen does not exit 0 over %s of another program, which it leaves alone', async (_, age, says) => {
+  await adoptable(age);
+  const before = readFileSync(join(secret('envoy'), 'tls.crt'));
+  const { code, stderr, stdout } = await certgen();
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*secrets\/envoy-gateway .*--overwrite.*\n$/);
+  expect(stderr).toMatch(says);
+  expect(stdout).toMatch(/^1 object written\n/);
+  expect(readFileSync(join(secret('envoy'), 'tls.crt'))).toEqual(before);
+});
 
-  test.each([
-    ['without a ca.crt', () => rmSync(join(secret('envoy'), 'ca.crt')), / holds no readable CA;/],
-    [
-      'with a ca.crt that is no certificate',
-      () => writeFileSync(join(secret('envoy'), 'ca.crt'), 'garbage\n'),
-      / holds no readable CA;/,
-    ],
-    [
-      'with a valid leaf beside a ca.crt that has expired',
-      async () => {
-        const valid = NAMES.map((name) => readFileSync(join(secret(name), 'tls.crt')));
-        await adoptable(6 * year);
-        for (const [index, name] of NAMES.entries())
-          writeFileSync(join(secret(name), 'tls.crt'), valid[index] ?? '');
-      },
-      / holds a CA that expired at .*, and 2 other Secrets too;/,
-    ],
-  ])('a Secret of another program %s, which it leaves alone', async (_, spoil, says) => {
+test.each([
+  ['without a ca.crt', () => rmSync(join(secret('envoy'), 'ca.crt')), / holds no readable CA;/],
+  [
+    'with a ca.crt that is no certificate',
+    () => writeFileSync(join(secret('envoy'), 'ca.crt'), 'garbage\n'),
+    / holds no readable CA;/,
+  ],
+  [
+    'with a valid leaf beside a ca.crt that has expired',
+    async () => {
+      const valid = NAMES.map((name) => readFileSync(join(secret(name), 'tls.crt')));
+      await adoptable(6 * year);
+      for (const [index, name] of NAMES.entries())
+        writeFileSync(join(secret(name), 'tls.crt'), valid[index] ?? '');
+    },
+    / holds a CA that expired at .*, and 2 other Secrets too;/,
+  ],
+])(
+  'certgen does not exit 0 over a Secret of another program %s, which it leaves alone',
+  async (_, spoil, says) => {
     await adoptable(0);
     await spoil();
     const { code, stderr } = await certgen();
     expect(code).toBe(1);
     expect(stderr).toMatch(/^CERTGEN_NOT_VALID: .*--overwrite.*\n$/);
     expect(stderr).toMatch(says);
-  });
+  },
+);
 
-  test('an expired certificate that a takeover has yet to replace', async () => {
-    await adoptable(100 * day, '90d');
-    const { code, stdout, stderr } = await certgen('--rotation-id', 'takeover', '--json');
-    expect(code).toBe(1);
-    expect(JSON.parse(stderr).error).toEqual({
-      code: 'CERTGEN_NOT_VALID',
-      message: expect.stringMatching(/ expired at .*, and 2 other Secrets too; .*run again/),
-    });
-    expect(JSON.parse(stdout).authorities).toMatchObject([{ phase: 'Introducing' }]);
-    expect(JSON.parse(stdout).authorities[0].notValid).toHaveLength(3);
-    passed = 5 * minute;
-    expect(await certgen()).toMatchObject({ code: 0, stderr: '' });
-    expect(allAccept()).toBe(true);
+test('certgen does not exit 0 over an expired certificate that a takeover has yet to replace', async () => {
+  await adoptable(100 * day, '90d');
+  const { code, stdout, stderr } = await certgen('--rotation-id', 'takeover', '--json');
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr).error).toEqual({
+    code: 'CERTGEN_NOT_VALID',
+    message: expect.stringMatching(/ expired at .*, and 2 other Secrets too; .*run again/),
   });
+  expect(JSON.parse(stdout).authorities).toMatchObject([{ phase: 'Introducing' }]);
+  expect(JSON.parse(stdout).authorities[0].notValid).toHaveLength(3);
+  passed = 5 * minute;
+  expect(await certgen()).toMatchObject({ code: 0, stderr: '' });
+  expect(allAccept()).toBe(true);
 });

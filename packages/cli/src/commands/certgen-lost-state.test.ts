@@ -71,7 +71,7 @@ const recovers = async (alwaysTrue: () => void = () => {}): Promise<void> => {
   expect((await ask('check')).stdout).toMatch(/^HANDOVER OK /);
 };
 
-test('a lost state is exit 1 with the CA by its fingerprint, nothing is written, and --overwrite recovers', async () => {
+test('certgen with a lost state exits 1 and names the CA by its fingerprint, writes nothing, and recovers with --overwrite', async () => {
   await certgen();
   const [ca] = fingerprints('envoy');
   rmSync(state());
@@ -99,7 +99,7 @@ test('a lost state is exit 1 with the CA by its fingerprint, nothing is written,
   await recovers();
 });
 
-test('a lost state in the middle of a rotation: every CA in use stays trusted', async () => {
+test('certgen keeps every CA in use trusted after a state was lost in the middle of a rotation', async () => {
   await certgen();
   await certgen('--rotation-id', 'r');
   expect(fingerprints('envoy')).toHaveLength(2);
@@ -110,7 +110,7 @@ test('a lost state in the middle of a rotation: every CA in use stays trusted', 
 });
 
 test.each(NAMES)(
-  'a lost state and Secret %s lost too: --overwrite recovers, as the message says',
+  'certgen with a lost state and a lost Secret %s recovers with --overwrite, as the message says',
   async (lost) => {
     await certgen();
     rmSync(state());
@@ -131,7 +131,7 @@ test.each(NAMES)(
 );
 
 test.each(NAMES)(
-  'Secrets of another program, and %s is missing: --overwrite is the remedy, and it works',
+  'certgen --overwrite takes over Secrets of another program of which %s is missing, as the message says',
   async (missing) => {
     const donor = join(root, `donor-${count}`);
     await handover(['certgen', '--preset', 'envoy-gateway', '--home', `dir:${donor}`], { now: at() });
@@ -157,7 +157,7 @@ test.each(NAMES)(
   },
 );
 
-test('a CA that only the ConfigMap holds is exit 1, with and without --overwrite, and names what to do', async () => {
+test('certgen exits 1 over a CA that only the ConfigMap holds, with and without --overwrite, and says what to do', async () => {
   await certgen();
   rmSync(state());
   for (const name of NAMES) rmSync(secret(name), { recursive: true });
@@ -192,7 +192,7 @@ const restored = async (): Promise<string | undefined> => {
   return distrusted;
 };
 
-test('a state from an old backup is exit 1 in every run, and check is CRITICAL', async () => {
+test('certgen exits 1 in every run with a state from an old backup, and check is CRITICAL', async () => {
   await restored();
   const before = held();
   for (const flags of [[], ['--overwrite'], ['--rotation-id', 'r'], ['--rotation-id', 's'], ['--wait']]) {
@@ -209,7 +209,7 @@ test('a state from an old backup is exit 1 in every run, and check is CRITICAL',
   });
 });
 
-test('a state from an old backup: deleting it, and a run with --overwrite, recovers; the distrusted CA stays out', async () => {
+test('certgen --overwrite recovers once a state from an old backup is deleted, and the distrusted CA stays out', async () => {
   const distrusted = await restored();
   rmSync(state());
   expect((await certgen()).stderr).toMatch(/^CERTGEN_STATE_MISSING: /);

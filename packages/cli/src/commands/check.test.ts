@@ -24,7 +24,7 @@ const check = async (ms = 0, ...args: readonly string[]) => {
 };
 beforeEach(() => begin());
 
-test('is OK over a whole directory, with figures for graphs', async () => {
+test('check is OK over a whole directory, with figures for graphs', async () => {
   expect(await check()).toEqual({
     code: 0,
     line: 'HANDOVER OK - 1 authority, 1 leaf | authorities=1 leaves=1 findings=0',
@@ -32,7 +32,7 @@ test('is OK over a whole directory, with figures for graphs', async () => {
   expect(JSON.parse((await check(0, '--json')).line)).toMatchObject({ state: 'OK', findings: [] });
 });
 
-test('warns of a leaf that was not renewed, alarms when it is about to expire, and when it has expired', async () => {
+test('check warns of a leaf that was not renewed, and is critical when it is about to expire and when it has expired', async () => {
   expect((await check(58 * day)).code).toBe(0);
   expect(await check(70 * day)).toMatchObject({
     code: 1,
@@ -52,24 +52,24 @@ test('warns of a leaf that was not renewed, alarms when it is about to expire, a
   expect((await check(84 * day, '--critical', '1d')).code).toBe(1);
 });
 
-test('a leaf of a day that is renewed in time is no reason for a word', async () => {
+test('check says nothing about a leaf of a day that is renewed in time', async () => {
   await begin((yaml) => yaml.replace('lifetime: 90d', 'lifetime: 24h'));
   expect((await check(12 * hour)).code).toBe(0);
   expect((await check(18 * hour)).code).toBe(1);
   expect((await check(23 * hour)).code).toBe(2);
 });
 
-test('a damaged file is critical', async () => {
+test('check is critical over a damaged file', async () => {
   writeFileSync(join(dir, 'out/default/secrets/web/..data/tls.key'), 'junk');
   expect(await check()).toMatchObject({ code: 2, line: expect.stringContaining('tls.key cannot be read') });
 });
 
-test('a lost state is critical, and named', async () => {
+test('check is critical over a lost state, and names it', async () => {
   rmSync(join(dir, 'state/authorities'), { recursive: true });
   expect(await check()).toMatchObject({ code: 2, line: expect.stringContaining('blocked: ') });
 });
 
-test('a step that has waited longer than its patience is a warning', async () => {
+test('check warns of a step that has waited longer than its patience', async () => {
   await begin((yaml) =>
     yaml.replace(
       'reloadWithin: 3m',
@@ -89,10 +89,10 @@ test('a step that has waited longer than its patience is a warning', async () =>
   });
 });
 
-describe('a hook that fails is a warning with its message', () => {
+describe('check warns of a hook that fails', () => {
   const RELOAD = 'reload: {command: [sh, -c, "echo no such unit >&2; exit 3"]}';
 
-  test('of a Leaf', async () => {
+  test('check warns of a failed hook of a Leaf, with its message', async () => {
     await begin((yaml) => yaml.replace('authority: internal', `authority: internal\n  ${RELOAD}`));
     expect(await check()).toMatchObject({
       code: 1,
@@ -102,7 +102,7 @@ describe('a hook that fails is a warning with its message', () => {
     });
   });
 
-  test('of a TrustBundle that belongs to no Authority', async () => {
+  test('check warns of a failed hook of a TrustBundle that belongs to no Authority, with its message', async () => {
     await begin(
       (yaml) => `${yaml}---
 apiVersion: handover.dev/v1alpha1
@@ -126,7 +126,7 @@ spec:
   });
 });
 
-test('a clock that jumped ahead is a warning', async () => {
+test('check warns of a clock that jumped ahead', async () => {
   const { code, stdout } = await handover(['check', '--home', `dir:${dir}`], {
     now: instant(NOW + 3 * hour),
     sinceBoot: 1_000_000_000,
@@ -137,7 +137,7 @@ test('a clock that jumped ahead is a warning', async () => {
   });
 });
 
-test('files of another program are a warning', async () => {
+test('check warns of files of another program', async () => {
   await begin((yaml) => yaml.replace('authority: internal', 'secretName: theirs\n  authority: internal'));
   dir = join(root, `home-${++count}`);
   await handover(['init', dir]);
@@ -147,7 +147,7 @@ test('files of another program are a warning', async () => {
   expect((await check()).line).toContain('holds files that handover did not write');
 });
 
-test('a resource that is invalid is critical, and so is a file that is no YAML', async () => {
+test('check is critical over an invalid resource, and over a file that is no YAML', async () => {
   await begin((yaml) => yaml.replace('lifetime: 90d', 'lifetme: 90d'));
   expect(await check()).toMatchObject({
     code: 2,
@@ -160,7 +160,7 @@ test('a resource that is invalid is critical, and so is a file that is no YAML',
   });
 });
 
-test('a home that cannot be read is unknown, and so are thresholds in the wrong order', async () => {
+test('check is UNKNOWN over a home that cannot be read, and over thresholds in the wrong order', async () => {
   dir = join(root, 'nowhere');
   expect(await check()).toMatchObject({
     code: 3,
@@ -180,7 +180,7 @@ test('a home that cannot be read is unknown, and so are thresholds in the wrong 
 test.each([
   [['--warn', 'abc'], 'USAGE: abc is not a duration; write 30d, 36h or 10m'],
   [['--wran', '3d'], "USAGE: unknown option '--wran'; did you mean --warn?; see `handover check --help`"],
-])('says UNKNOWN, and exits 3, over wrong usage such as %j', async (args, says) => {
+])('check says UNKNOWN, and exits 3, over wrong usage such as %j', async (args, says) => {
   expect(await check(0, ...args)).toEqual({ code: 3, line: `HANDOVER UNKNOWN - ${says}` });
   const { code, line } = await check(0, ...args, '--json');
   expect(JSON.parse(line)).toEqual({ state: 'UNKNOWN', error: says });

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { day, hour, instant, minute } from '@handover/material';
 import { temporaryFolder } from '@handover/test-api-server';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
 let dir: string;
@@ -20,50 +20,48 @@ beforeEach(async () => {
   await at(NOW, UP, 'run', dir, '--once');
 });
 
-describe('handover clock', () => {
-  test('says when nothing waits for the clock', async () => {
-    const { stdout } = await at(NOW + hour, UP + hour, 'clock', '--home', home);
-    expect(stdout).toBe('the clock shows 2030-06-01T01:00:00.000Z\nnothing waits for the clock\n');
-  });
+test('handover clock says when nothing waits for the clock', async () => {
+  const { stdout } = await at(NOW + hour, UP + hour, 'clock', '--home', home);
+  expect(stdout).toBe('the clock shows 2030-06-01T01:00:00.000Z\nnothing waits for the clock\n');
+});
 
-  test('says that the clock jumped ahead, and what waits for it; with --confirm nothing does any more', async () => {
-    const up = UP + minute;
-    await at(FAR, up, 'run', dir, '--once');
-    const asked = await at(FAR, up, 'clock', '--json', '--home', home);
-    expect(JSON.parse(asked.stdout)).toMatchObject({
-      doubted: { before: '2030-06-01T00:01:00.000Z', since: '2035-05-31T00:00:00.000Z' },
-      datedAhead: [],
-      confirmed: false,
-    });
-    expect((await at(FAR, up, 'status', '--home', home)).stdout).toContain(
-      'waiting for the clock to run evenly',
-    );
-    const { code, stdout } = await at(FAR, up, 'clock', '--confirm', '--home', home);
-    expect([code, stdout]).toEqual([0, expect.stringContaining('the clock is accepted as right\n')]);
-    await at(FAR, up, 'run', dir, '--once');
-    const status = JSON.parse((await at(FAR, up, 'status', '--json', '--home', home)).stdout);
-    expect(status.authorities[0].generations[0]).toMatchObject({ generation: 2 });
+test('handover clock says that the clock jumped ahead, and what waits for it; after --confirm nothing waits', async () => {
+  const up = UP + minute;
+  await at(FAR, up, 'run', dir, '--once');
+  const asked = await at(FAR, up, 'clock', '--json', '--home', home);
+  expect(JSON.parse(asked.stdout)).toMatchObject({
+    doubted: { before: '2030-06-01T00:01:00.000Z', since: '2035-05-31T00:00:00.000Z' },
+    datedAhead: [],
+    confirmed: false,
   });
+  expect((await at(FAR, up, 'status', '--home', home)).stdout).toContain(
+    'waiting for the clock to run evenly',
+  );
+  const { code, stdout } = await at(FAR, up, 'clock', '--confirm', '--home', home);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('the clock is accepted as right\n')]);
+  await at(FAR, up, 'run', dir, '--once');
+  const status = JSON.parse((await at(FAR, up, 'status', '--json', '--home', home)).stdout);
+  expect(status.authorities[0].generations[0]).toMatchObject({ generation: 2 });
+});
 
-  test('ends CLOCK_BEHIND: dates ahead of the clock are set to now, and a valid CA takes over', async () => {
-    const ahead = UP + minute;
-    await at(FAR, ahead, 'clock', '--confirm', '--home', home);
-    await at(FAR, ahead, 'run', dir, '--once');
-    const [now, up] = [NOW + hour, UP + hour];
-    expect((await at(now, up, 'run', dir, '--once')).stderr).toMatch(/^CLOCK_BEHIND: .*clock --confirm/m);
-    const { stdout } = await at(now, up, 'clock', '--confirm', '--json', '--home', home);
-    expect(JSON.parse(stdout)).toMatchObject({
-      datedAhead: [{ authority: 'default/internal' }],
-      confirmed: true,
-    });
-    expect((await at(now, up, 'run', dir, '--once')).code).toBe(0);
-    const status = JSON.parse((await at(now, up, 'status', '--json', '--home', home)).stdout);
-    expect(status.authorities[0]).toMatchObject({ ready: true, notReady: [] });
+test('handover clock --confirm ends CLOCK_BEHIND: dates ahead of the clock are set to now, and a valid CA takes over', async () => {
+  const ahead = UP + minute;
+  await at(FAR, ahead, 'clock', '--confirm', '--home', home);
+  await at(FAR, ahead, 'run', dir, '--once');
+  const [now, up] = [NOW + hour, UP + hour];
+  expect((await at(now, up, 'run', dir, '--once')).stderr).toMatch(/^CLOCK_BEHIND: .*clock --confirm/m);
+  const { stdout } = await at(now, up, 'clock', '--confirm', '--json', '--home', home);
+  expect(JSON.parse(stdout)).toMatchObject({
+    datedAhead: [{ authority: 'default/internal' }],
+    confirmed: true,
   });
+  expect((await at(now, up, 'run', dir, '--once')).code).toBe(0);
+  const status = JSON.parse((await at(now, up, 'status', '--json', '--home', home)).stdout);
+  expect(status.authorities[0]).toMatchObject({ ready: true, notReady: [] });
+});
 
-  test('is for a directory only', async () => {
-    const { code, stderr } = await handover(['clock', '--home', 'kube']);
-    expect(code).toBe(2);
-    expect(stderr).toContain('dir:PATH');
-  });
+test('handover clock is for a directory only', async () => {
+  const { code, stderr } = await handover(['clock', '--home', 'kube']);
+  expect(code).toBe(2);
+  expect(stderr).toContain('dir:PATH');
 });

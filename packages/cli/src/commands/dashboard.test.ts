@@ -28,7 +28,7 @@ const keyLinesIn = (dir: string): readonly string[] =>
     ),
   );
 
-test('a run shows on its page what status says, until it ends, and no private key', async () => {
+test('the page of run shows what status says, until run ends, and no private key', async () => {
   const dir = join(root, 'home');
   await handover(['init', dir]);
   let address = '';
@@ -77,7 +77,7 @@ interface Shown {
   readonly remarks: unknown;
 }
 
-test('without being asked a run opens no port', async () => {
+test('run opens no port for a page without --dashboard-address', async () => {
   const dir = join(root, 'quiet');
   await handover(['init', dir]);
   expect((await handover(['run', dir, '--once', '--dashboard-address', '0'])).stdout).not.toContain(
@@ -91,7 +91,7 @@ test('without being asked a run opens no port', async () => {
 });
 
 test.each(['here', '127.0.0.1:', '127.0.0.1:70000', 'http://127.0.0.1:80'])(
-  '%s is not an address',
+  '--dashboard-address refuses %s, which is not an address',
   async (address) => {
     const ran = await handover(['run', root, '--dashboard-address', address]);
     expect(ran).toMatchObject({
@@ -101,7 +101,7 @@ test.each(['here', '127.0.0.1:', '127.0.0.1:70000', 'http://127.0.0.1:80'])(
   },
 );
 
-test('a port that is taken ends the run with one line, and lets go of the directory', async () => {
+test('run ends with one line if the port of its page is taken, and releases the directory', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

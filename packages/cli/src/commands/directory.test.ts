@@ -27,7 +27,7 @@ const statusAt = async (seconds: number) => {
 };
 
 describe('A directory of one’s own', () => {
-  test('begins with init, is filled by run --once, and a second pass changes nothing', async () => {
+  test('a new directory begins with init, is filled by run --once, and a second pass changes nothing', async () => {
     expect(await handover(['init', dir])).toMatchObject({ code: 0 });
     const first = await handover(['run', dir, '--once']);
     expect(first.stdout).toContain('Create CA generation 1');
@@ -40,7 +40,7 @@ describe('A directory of one’s own', () => {
     });
   });
 
-  test('run --json says one document per event', async () => {
+  test('run --json prints one document per event', async () => {
     await handover(['init', dir]);
     const { stdout } = await handover(['run', dir, '--once', '--json']);
     const events = stdout
@@ -51,7 +51,7 @@ describe('A directory of one’s own', () => {
     expect(stdout).not.toContain('PRIVATE');
   });
 
-  test('status warns of a CA that is not replaced, and then calls it critical', async () => {
+  test('status warns of a CA that is not replaced in time, and later calls it critical', async () => {
     await begin();
     const { notBefore, notAfter } = (await statusAt(0)).generations[0];
     const life = (Date.parse(notAfter) - Date.parse(notBefore)) / 1000;
@@ -119,7 +119,7 @@ describe('A directory of one’s own', () => {
     expect(log.map((line) => JSON.parse(line).kind)).toEqual(['ca', 'leaf', 'ca', 'cross', 'leaf']);
   });
 
-  test('rotate --wait stays until the old CA is gone, and gives up by name when it takes too long', async () => {
+  test('rotate --wait runs until the old CA is gone, and names the blocker when it takes too long', async () => {
     await begin((yaml) => yaml.replace('reloadWithin: 3m', 'reloadWithin: 0s'));
     const done = await handover(['rotate', 'internal', '--wait', '--json', '--home', `dir:${dir}`]);
     expect(JSON.parse(done.stdout)).toMatchObject({ begun: true, done: true, phase: 'Stable' });
@@ -324,61 +324,59 @@ spec:
   );
 });
 
-describe('Every mistake a person can make is one line that says what to do', () => {
-  test.each([
-    [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
-    [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
-    [['status', '--home', 'dir:'], 2, 'USAGE: unknown value "dir:" for --home; write dir:PATH'],
-    [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
-    [['rotate'], 2, "USAGE: missing required argument 'auth'"],
-    [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout: "soon" is not a duration'],
-    [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],
-    [['distrust', 'a/b'], 2, "USAGE: required option '--generation <n>' not specified"],
-  ])('%j', async (args, code, says) => {
-    const ran = await handover(args);
-    expect(ran).toMatchObject({ code, stdout: '' });
-    expect(ran.stderr).toMatch(ERROR_LINE);
-    expect(ran.stderr.startsWith(says)).toBe(true);
-  });
+test.each([
+  [['run', '/nonexistent/x'], 1, 'HOME_MISSING: '],
+  [['status', '--home', 'dir:/nonexistent/x'], 1, 'HOME_MISSING: '],
+  [['status', '--home', 'dir:'], 2, 'USAGE: unknown value "dir:" for --home; write dir:PATH'],
+  [['status', '--home', 'kube', '--kubeconfig', '/nonexistent/x'], 1, 'KUBECONFIG_NOT_FOUND: '],
+  [['rotate'], 2, "USAGE: missing required argument 'auth'"],
+  [['rotate', 'a/b', '--timeout', 'soon'], 2, 'USAGE: --timeout: "soon" is not a duration'],
+  [['distrust', 'a/b', '--generation', 'x'], 2, 'USAGE: --generation x is not a generation'],
+  [['distrust', 'a/b'], 2, "USAGE: required option '--generation <n>' not specified"],
+])('a mistake on the command line is one line that says what to do: %j', async (args, code, says) => {
+  const ran = await handover(args);
+  expect(ran).toMatchObject({ code, stdout: '' });
+  expect(ran.stderr).toMatch(ERROR_LINE);
+  expect(ran.stderr.startsWith(says)).toBe(true);
+});
 
-  test.each([
-    [
-      (yaml: string) => yaml.replace('lifetime: 5y', 'lifetime: soon'),
-      /^RESOURCE_INVALID: handover\.yaml:3:1: .*soon/,
-    ],
-    [
-      (yaml: string) => yaml.replace('dnsNames: [localhost]', 'dnsNames: [localhost'),
-      /^YAML_INVALID: handover\.yaml:\d+:\d+: /,
-    ],
-    [(yaml: string) => yaml.replace('kind: Leaf', 'kind: Leef'), /^RESOURCE_INVALID: .*did you mean Leaf/],
-  ])('in the YAML', async (edit, says) => {
-    await handover(['init', dir]);
-    const file = join(dir, 'handover.yaml');
-    writeFileSync(file, edit(readFileSync(file, 'utf8')));
-    const ran = await handover(['run', dir, '--once']);
-    expect(ran.code).toBe(1);
-    expect(ran.stderr).toMatch(says);
-    expect(ran.stderr).toMatch(ERROR_LINE);
-  });
+test.each([
+  [
+    (yaml: string) => yaml.replace('lifetime: 5y', 'lifetime: soon'),
+    /^RESOURCE_INVALID: handover\.yaml:3:1: .*soon/,
+  ],
+  [
+    (yaml: string) => yaml.replace('dnsNames: [localhost]', 'dnsNames: [localhost'),
+    /^YAML_INVALID: handover\.yaml:\d+:\d+: /,
+  ],
+  [(yaml: string) => yaml.replace('kind: Leaf', 'kind: Leef'), /^RESOURCE_INVALID: .*did you mean Leaf/],
+])('mistake %# in handover.yaml is one line that says what to do', async (edit, says) => {
+  await handover(['init', dir]);
+  const file = join(dir, 'handover.yaml');
+  writeFileSync(file, edit(readFileSync(file, 'utf8')));
+  const ran = await handover(['run', dir, '--once']);
+  expect(ran.code).toBe(1);
+  expect(ran.stderr).toMatch(says);
+  expect(ran.stderr).toMatch(ERROR_LINE);
+});
 
-  test('no such authority or generation, a directory that others may write, a clock that is behind', async () => {
-    await begin();
-    const home = ['--home', `dir:${dir}`];
-    expect((await handover(['rotate', 'x/y', ...home])).stderr).toMatch(
-      /^AUTHORITY_UNKNOWN: .*there is default\/internal\n$/,
-    );
-    expect((await handover(['distrust', 'internal', '--generation', '7', ...home])).stderr).toMatch(
-      /^GENERATION_UNKNOWN: .*it has 1 \(current\)\n$/,
-    );
-    expect((await handover(['rotate', 'internal', '--id', 'a b', ...home])).stderr).toMatch(
-      /^ROTATION_ID_INVALID: /,
-    );
-    expect((await handover(['run', dir, '--once'], at(-100_000))).stderr).toMatch(
-      /^CLOCK_BEHIND: .*set the clock, or if it is right: handover clock --confirm --home dir:.*\n$/,
-    );
-    chmodSync(dir, 0o777);
-    expect((await handover(['run', dir])).stderr).toMatch(/^HOME_WRITABLE_BY_OTHERS: /);
-  });
+test('an unknown authority or generation, a directory that others may write, and a clock that is behind are one line each', async () => {
+  await begin();
+  const home = ['--home', `dir:${dir}`];
+  expect((await handover(['rotate', 'x/y', ...home])).stderr).toMatch(
+    /^AUTHORITY_UNKNOWN: .*there is default\/internal\n$/,
+  );
+  expect((await handover(['distrust', 'internal', '--generation', '7', ...home])).stderr).toMatch(
+    /^GENERATION_UNKNOWN: .*it has 1 \(current\)\n$/,
+  );
+  expect((await handover(['rotate', 'internal', '--id', 'a b', ...home])).stderr).toMatch(
+    /^ROTATION_ID_INVALID: /,
+  );
+  expect((await handover(['run', dir, '--once'], at(-100_000))).stderr).toMatch(
+    /^CLOCK_BEHIND: .*set the clock, or if it is right: handover clock --confirm --home dir:.*\n$/,
+  );
+  chmodSync(dir, 0o777);
+  expect((await handover(['run', dir])).stderr).toMatch(/^HOME_WRITABLE_BY_OTHERS: /);
 });
 
 test('status --watch shows changes until it is stopped, and run ends when asked to', async () => {

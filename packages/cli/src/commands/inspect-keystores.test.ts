@@ -29,10 +29,10 @@ const store = (format: 'pkcs12' | 'jks', content: OutputContent, anchors = [ca.c
     ),
   );
 
-describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
+describe.each(['pkcs12', 'jks'] as const)('inspect of a keystore of format %s', (format) => {
   const name = format === 'jks' ? 'JKS' : 'PKCS#12';
 
-  test('shows its certificates with alias, dates and issuer, names its key, and prints neither key nor password', async () => {
+  test(`inspect of a ${name} keystore shows its certificates with alias, dates and issuer, and prints neither key nor password`, async () => {
     const path = store(format, 'identity');
     const outputs: string[] = [];
     for (const more of [[], ['--json']])
@@ -68,7 +68,7 @@ describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
     });
   });
 
-  test('that is a truststore says so, and warns of a leaf in it', async () => {
+  test(`inspect of a ${name} truststore says so, and warns of a leaf in it`, async () => {
     const { stdout } = await handover(['inspect', store(format, 'trust', [ca.certificate, leaf])]);
     expect(stdout).toContain('2 certificates, 0 private keys; not checked: no password given\n');
     expect(stdout).toContain('  entry: trusted\n');
@@ -77,7 +77,7 @@ describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
     ]);
   });
 
-  test('is refused with the wrong password, in one line without it', async () => {
+  test(`inspect refuses a ${name} keystore with the wrong password, in one line without the password`, async () => {
     const path = store(format, 'identity');
     const { code, stderr } = await handover(['inspect', path, '--password-file', wrong]);
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(ERROR_LINE) });
@@ -87,7 +87,7 @@ describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
   });
 });
 
-test('a file without a usable password is named', async () => {
+test('inspect names a password file without a usable password', async () => {
   const empty = file('empty', '\n');
   const { code, stderr } = await handover(['inspect', store('jks', 'trust'), '--password-file', empty]);
   expect({ code, stderr }).toEqual({

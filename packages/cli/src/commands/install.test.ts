@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 
-test('YAML by default, the same objects as one List with --json', async () => {
+test('install prints YAML by default, and the same objects as one List with --json', async () => {
   const plain = await handover(['install', '--namespace', 'hand', '--image', 'a:b']);
   expect({ code: plain.code, stderr: plain.stderr }).toEqual({ code: 0, stderr: '' });
   const json = await handover(['install', '--namespace', 'hand', '--image', 'a:b', '--json']);
@@ -11,11 +11,11 @@ test('YAML by default, the same objects as one List with --json', async () => {
   expect(parseAllDocuments(plain.stdout).map((document) => document.toJS())).toEqual(list.items);
 });
 
-test('the image is of the version that prints it, unless one is named', async () => {
+test('install names the image of its own version by default', async () => {
   expect((await handover(['install'])).stdout).toMatch(/image: handover:\d+\.\d+\.\d+\n/);
 });
 
-test('uninstall prints what install has printed, but for the namespace and the definitions', async () => {
+test('uninstall prints the objects of install, except for the namespace and the definitions', async () => {
   const flags = ['--namespace', 'hand', '--image', 'a:b', '--replicas', '3', '--json'];
   const items = async (command: string): Promise<readonly { kind: string }[]> =>
     JSON.parse((await handover([command, ...flags])).stdout).items;
@@ -28,7 +28,7 @@ test('uninstall prints what install has printed, but for the namespace and the d
   expect(stdout).not.toContain('kind: Namespace\n');
 });
 
-test('what the operator shall honour is told to it, and given rights', async () => {
+test('install --compat is passed to the operator, and adds the rights for it', async () => {
   const { stdout } = await handover(['install', '--compat', 'cainjector, service-ca']);
   expect(stdout).toContain('- --compat\n            - cainjector,service-ca\n');
   const rightsIn = (yaml: string): number => yaml.split('      - services\n').length - 1;
@@ -52,7 +52,7 @@ test.each([
     ['--namespaced', 'a', '--compat', 'cainjector'],
     '--compat cainjector needs cluster-wide rights; remove cainjector or --namespaced',
   ],
-])('%s: %j is a usage error of one line and no YAML', async (name, flags, says) => {
+])('install fails with %s for %j, in one line without YAML', async (name, flags, says) => {
   const { code, stdout, stderr } = await handover(['install', ...flags]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(ERROR_LINE);

@@ -37,11 +37,11 @@ const certgen = (): Promise<Ran> => {
   return handover(['certgen', '-f', file, '--home', `dir:${join(root, `made-${count}`)}`]);
 };
 
-describe('What is declared and gets nothing is named, and no command ends with exit code 0', () => {
+describe('a resource that gets nothing', () => {
   const LOST =
     'Leaf default/web: AUTHORITY_UNKNOWN: spec.authority interal is not declared, so that no certificate is issued; ';
 
-  test('a Leaf with a misspelt Authority', async () => {
+  test('a Leaf with a misspelt Authority is named, and no command exits 0', async () => {
     edit((yaml) => yaml.replace('authority: internal', 'authority: interal'));
     await expectSaid(`${LOST}name one of: default/internal`);
     expect(await within(0, 'check')).toMatchObject({ stdout: expect.stringContaining('authorities=1 ') });
@@ -50,14 +50,14 @@ describe('What is declared and gets nothing is named, and no command ends with e
     expect(stdout.split(LOST)).toHaveLength(2);
   });
 
-  test('a Leaf alone in its file', async () => {
+  test('a Leaf alone in its file is named, and no command exits 0', async () => {
     edit((yaml) => `---\n${yaml.split(/^---$/m).find((one) => one.includes('kind: Leaf'))}`);
     await expectSaid(
       'Leaf default/web: AUTHORITY_UNKNOWN: spec.authority internal is not declared, so that no certificate is issued; declare one',
     );
   });
 
-  test('a Leaf that its Authority refuses', async () => {
+  test('a Leaf that its Authority refuses is named, and no command exits 0', async () => {
     edit((yaml) => yaml.replace(/^spec:\n/m, 'spec:\n  issueTo: {dnsNames: [foo.example]}\n'));
     await expectSaid('authority default/internal refuses it: ');
     expect(await certgen()).toMatchObject({
@@ -68,7 +68,7 @@ describe('What is declared and gets nothing is named, and no command ends with e
     });
   });
 
-  test('a TrustBundle with a misspelt source', async () => {
+  test('a TrustBundle with a misspelt source is named, and no command exits 0', async () => {
     edit(
       (yaml) => `${yaml}
 ---
@@ -85,7 +85,7 @@ spec:
     );
   });
 
-  test('a consumer with a misspelt Leaf, which counts its Authority once', async () => {
+  test('a consumer with a misspelt Leaf is named, counts its Authority once, and no command exits 0', async () => {
     edit((yaml) =>
       yaml.replace(/^spec:\n/m, 'spec:\n  consumers: [{name: w, presents: true, leaf: nope}]\n'),
     );
@@ -99,7 +99,7 @@ spec:
   });
 });
 
-describe('Where nothing can be renewed', () => {
+describe('a state from an old backup', () => {
   beforeEach(async () => {
     expect(await once()).toMatchObject({ code: 0 });
     const kept = `${dir}-state`;
@@ -109,7 +109,7 @@ describe('Where nothing can be renewed', () => {
     cpSync(kept, join(dir, 'state'), { recursive: true });
   });
 
-  test('run --once fails, and says that the state is older than the objects', async () => {
+  test('run --once fails with a state from an old backup, and says that it is older than the objects', async () => {
     expect(await once(2 * day)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
@@ -118,7 +118,7 @@ describe('Where nothing can be renewed', () => {
     });
   });
 
-  test('rotate fails: no later pass begins it', async () => {
+  test('rotate fails with a state from an old backup: no later pass could begin the rotation', async () => {
     expect(await within(2 * day, 'rotate', 'internal', '--id', 'two')).toMatchObject({
       code: 1,
       stdout: '',
@@ -129,7 +129,7 @@ describe('Where nothing can be renewed', () => {
   });
 });
 
-test('run --once fails over certificates that have expired while the clock is in doubt', async () => {
+test('run --once fails over expired certificates while the clock is in doubt', async () => {
   const up = 1_000_000_000;
   const ran = (ms: number) => handover(['run', dir, '--once'], { now: instant(NOW + ms), sinceBoot: up });
   expect(await ran(0)).toMatchObject({ code: 0 });
@@ -139,7 +139,7 @@ test('run --once fails over certificates that have expired while the clock is in
   });
 });
 
-describe('status fails over what it names as damaged', () => {
+describe('a damaged output', () => {
   beforeEach(async () => {
     edit((yaml) =>
       yaml.replace(
@@ -152,13 +152,13 @@ describe('status fails over what it names as damaged', () => {
     expect(await once()).toMatchObject({ code: 0 });
   });
 
-  test('a keystore', async () => {
+  test('status fails over a damaged keystore', async () => {
     expect(await within(0, 'status')).toMatchObject({ code: 0 });
     writeFileSync(join(dir, 'out/default/secrets/web/..data/web.p12'), 'junk');
     expect(await within(0, 'status')).toMatchObject({ code: 1, stdout: expect.stringContaining('web.p12') });
   });
 
-  test('a copy that is gone', async () => {
+  test('status fails over a missing copy of a file', async () => {
     expect(await within(0, 'status')).toMatchObject({ code: 0 });
     rmSync(join(dir, 'etc/web.pem'));
     expect(await within(0, 'status')).toMatchObject({

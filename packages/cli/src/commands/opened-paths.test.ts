@@ -34,38 +34,36 @@ beforeEach(async () => {
 
 const NAMES = ['secrets/web/tls.crt', 'secrets/web/tls.key', 'configmaps/internal-trust/ca.crt'];
 
-describe('The path that a program opens', () => {
-  test.each(NAMES)('%s is missing: it is a finding, and run puts it back', async (name) => {
-    rmSync(file(name));
-    const found = await asked();
-    expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
-    expect(found.said).toContain(`${name.split('/').at(-1)} is missing`);
-    expect(await run()).toMatchObject({ code: 0 });
-    expect(readlinkSync(file(name))).toBe(`..data/${name.split('/').at(-1)}`);
-    expect(await asked()).toMatchObject({ verify: 0, check: 'OK' });
-  });
+test.each(NAMES)('a missing %s is a finding, and run puts it back', async (name) => {
+  rmSync(file(name));
+  const found = await asked();
+  expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
+  expect(found.said).toContain(`${name.split('/').at(-1)} is missing`);
+  expect(await run()).toMatchObject({ code: 0 });
+  expect(readlinkSync(file(name))).toBe(`..data/${name.split('/').at(-1)}`);
+  expect(await asked()).toMatchObject({ verify: 0, check: 'OK' });
+});
 
-  test.each(NAMES)('%s is a file of another program: it is a finding, and stays', async (name) => {
-    rmSync(file(name));
-    writeFileSync(file(name), 'theirs');
-    const found = await asked();
-    expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
-    expect(found.said).toMatch(
-      /holds files of another program \([a-z.]+\); move them away, or set handover\.dev\/adopt/,
-    );
-    const again = await run();
-    expect(again.code).not.toBe(0);
-    expect(again.stderr).toContain('OBJECT_OBSTACLE');
-    expect(readFileSync(file(name), 'utf8')).toBe('theirs');
-  });
+test.each(NAMES)('a file of another program in place of %s is a finding, and stays', async (name) => {
+  rmSync(file(name));
+  writeFileSync(file(name), 'theirs');
+  const found = await asked();
+  expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
+  expect(found.said).toMatch(
+    /holds files of another program \([a-z.]+\); move them away, or set handover\.dev\/adopt/,
+  );
+  const again = await run();
+  expect(again.code).not.toBe(0);
+  expect(again.stderr).toContain('OBJECT_OBSTACLE');
+  expect(readFileSync(file(name), 'utf8')).toBe('theirs');
+});
 
-  test('leads elsewhere: it is a finding, and stays', async () => {
-    rmSync(file('secrets/web/tls.crt'));
-    symlinkSync('/dev/null', file('secrets/web/tls.crt'));
-    expect(await asked()).toMatchObject({ verify: 1, check: 'CRITICAL' });
-    expect((await run()).stderr).toContain('OBJECT_OBSTACLE');
-    expect(readlinkSync(file('secrets/web/tls.crt'))).toBe('/dev/null');
-  });
+test('a link to elsewhere in place of tls.crt is a finding, and stays', async () => {
+  rmSync(file('secrets/web/tls.crt'));
+  symlinkSync('/dev/null', file('secrets/web/tls.crt'));
+  expect(await asked()).toMatchObject({ verify: 1, check: 'CRITICAL' });
+  expect((await run()).stderr).toContain('OBJECT_OBSTACLE');
+  expect(readlinkSync(file('secrets/web/tls.crt'))).toBe('/dev/null');
 });
 
 describe('A file of outputs', () => {
@@ -73,25 +71,31 @@ describe('A file of outputs', () => {
     ['in the folder', () => file('secrets/api/..data/api.pem')],
     ['at its own path', () => join(dir, 'etc/api.pem')],
   ];
-  test.each(cases)('that is missing %s is a finding until run writes it', async (_where, path) => {
-    rmSync(path());
-    const found = await asked();
-    expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
-    expect(found.said).toContain('api.pem is missing');
-    await run();
-    expect(existsSync(path())).toBe(true);
-    expect(await asked()).toMatchObject({ verify: 0, check: 'OK' });
-  });
+  test.each(cases)(
+    'a file of outputs that is missing %s is a finding until run writes it',
+    async (_where, path) => {
+      rmSync(path());
+      const found = await asked();
+      expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
+      expect(found.said).toContain('api.pem is missing');
+      await run();
+      expect(existsSync(path())).toBe(true);
+      expect(await asked()).toMatchObject({ verify: 0, check: 'OK' });
+    },
+  );
 
-  test.each(cases)('that is damaged %s is a finding until run writes it', async (_where, path) => {
-    writeFileSync(path(), 'x');
-    const found = await asked();
-    expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
-    expect(found.said).toMatch(
-      /(one of api\.pem, ca\.crt, tls\.crt, tls\.key|\/etc\/api\.pem) is not as handover wrote it/,
-    );
-    await run();
-    expect(readFileSync(path(), 'utf8')).toContain('PRIVATE KEY');
-    expect(await asked()).toMatchObject({ verify: 0, check: 'OK' });
-  });
+  test.each(cases)(
+    'a file of outputs that is damaged %s is a finding until run writes it',
+    async (_where, path) => {
+      writeFileSync(path(), 'x');
+      const found = await asked();
+      expect(found).toMatchObject({ verify: 1, check: 'CRITICAL' });
+      expect(found.said).toMatch(
+        /(one of api\.pem, ca\.crt, tls\.crt, tls\.key|\/etc\/api\.pem) is not as handover wrote it/,
+      );
+      await run();
+      expect(readFileSync(path(), 'utf8')).toContain('PRIVATE KEY');
+      expect(await asked()).toMatchObject({ verify: 0, check: 'OK' });
+    },
+  );
 });

@@ -30,33 +30,43 @@ const nowhere = write(
 test.each([
   ['a file that is not there', ['-f', '/nonexistent.yaml'], 1, 'FILE_MISSING'],
   ['an empty file', ['-f', write('empty.yaml', '# nothing\n')], 1, 'FILE_EMPTY'],
-  ['YAML that is none', ['-f', write('bad.yaml', 'a: [1\n')], 1, 'YAML_'],
+  ['a file that is not YAML', ['-f', write('bad.yaml', 'a: [1\n')], 1, 'YAML_'],
   [
     'a resource of another API',
     ['-f', write('pod.yaml', 'apiVersion: v1\nkind: Pod\n')],
     1,
     'RESOURCE_INVALID',
   ],
-  ['no such kubeconfig', ['-f', good, '--kubeconfig', '/nonexistent'], 1, 'KUBECONFIG_NOT_FOUND'],
-  ['a program that is not known', ['-f', good, '--compat', 'vault'], 2, 'USAGE: unknown value "vault"'],
-  ['no address', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
-  ['no way to ask for metrics', ['-f', good, '--metrics-auth', 'maybe'], 2, 'USAGE'],
   [
-    'an address without a use',
+    'a kubeconfig that does not exist',
+    ['-f', good, '--kubeconfig', '/nonexistent'],
+    1,
+    'KUBECONFIG_NOT_FOUND',
+  ],
+  ['an unknown value of --compat', ['-f', good, '--compat', 'vault'], 2, 'USAGE: unknown value "vault"'],
+  ['a health address that is none', ['-f', good, '--health-address', 'here'], 2, 'USAGE'],
+  ['an unknown value of --metrics-auth', ['-f', good, '--metrics-auth', 'maybe'], 2, 'USAGE'],
+  [
+    'a metrics address without an effect',
     ['-f', good, '--metrics-address', '8443'],
     2,
     'add that flag, or remove --metrics-address',
   ],
-  ['a certificate without a use', ['-f', good, '--metrics-cert', folder], 2, '--metrics-cert has no effect'],
-  ['no address of a page', ['-f', good, '--dashboard-address', '70000'], 2, 'USAGE'],
-] as const)('%s is one line', async (_what, flags, code, says) => {
+  [
+    'a metrics certificate without an effect',
+    ['-f', good, '--metrics-cert', folder],
+    2,
+    '--metrics-cert has no effect',
+  ],
+  ['a dashboard address that is none', ['-f', good, '--dashboard-address', '70000'], 2, 'USAGE'],
+] as const)('the operator reports in one line %s', async (_what, flags, code, says) => {
   const ran = await handover(['operator', ...flags]);
   expect(ran).toMatchObject({ code, stdout: '' });
   expect(ran.stderr).toMatch(ERROR_LINE);
   expect(ran.stderr).toContain(says);
 });
 
-test('a health port that is taken is one line', async () => {
+test('the operator reports in one line a health port that is taken', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -66,7 +76,7 @@ test('a health port that is taken is one line', async () => {
   server.close();
 });
 
-test('an API server that cannot be reached is no reason to end; a signal is, and that is a success', async () => {
+test('the operator goes on while the API server cannot be reached, and a signal ends it with success', async () => {
   const clock = new TestClock();
   const stop = new AbortController();
   clock.after(60_000, () => stop.abort());
@@ -92,7 +102,7 @@ test('an API server that cannot be reached is no reason to end; a signal is, and
   expect(lines.find(({ event }) => event === 'failed')).toMatchObject({ code: 'KUBE_UNAVAILABLE' });
 });
 
-test('a dashboard port that was asked for and is taken is one line; the usual one is done without', async () => {
+test('the operator fails in one line if the port of --dashboard-address is taken, and runs without a page if the default one is', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -117,7 +127,7 @@ test('a dashboard port that was asked for and is taken is one line; the usual on
   expect(without.stdout).toContain('"event":"no dashboard"');
 });
 
-test('the help has an example', async () => {
+test('the help of the operator has an example', async () => {
   const { stdout } = await handover(['operator', '--help']);
   expect(stdout).toContain('$ handover operator -f webhook.yaml --namespace my-webhook');
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { HookStatus, Status } from '@handover/engine';
 import { instant } from '@handover/material';
 import { temporaryFolder } from '@handover/test-api-server';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 
 const scratch = temporaryFolder({ inMemory: true });
@@ -53,7 +53,7 @@ test('reload runs a hook again, prints its result, and its exit code is the resu
   expect(ranIn(home).filter((line) => line === 'bundle')).toHaveLength(2);
 });
 
-test('reload refuses what names no hook, or more than one', async () => {
+test('reload refuses arguments that name no hook, or more than one', async () => {
   const home = `dir:${homeWith('true')}`;
   for (const [args, code, line] of [
     [
@@ -74,50 +74,48 @@ test('reload refuses what names no hook, or more than one', async () => {
   });
 });
 
-describe('how a hook ended is shown', () => {
-  test('by status, plan and rotate, as text and as JSON, in another process and after a restart', async () => {
-    const home = homeWith(FAILS);
-    await handover(['run', home, '--once']);
-    const at = `dir:${home}`;
-    const line =
-      /hook of Leaf default\/web failed at \S+: sh ended with 9, stderr: "line 3: no such directive"; next try at \S+/;
-    const expected: Partial<HookStatus> = {
-      hook: 'Leaf default/web',
-      how: 'command',
-      state: 'failed',
-      exitCode: 9,
-      message: 'sh ended with 9, stderr: "line 3: no such directive"',
-      at: new Date(NOW).toISOString(),
-      failures: 1,
-      nextTry: expect.stringMatching(/^2030-06-01T00:0/) as unknown as string,
-    };
-    const status = await handover(['status', '--home', at]);
-    expect(status.stdout).toMatch(line);
-    expect(status.stdout).toMatch(/hook of TrustBundle shared ran at /);
-    const json = JSON.parse((await handover(['status', '--home', at, '--json'])).stdout) as Status;
-    expect(json.authorities[0]?.hooks).toEqual([expect.objectContaining(expected), expect.anything()]);
-    expect(json.trustBundles[0]?.hook).toMatchObject({ hook: 'TrustBundle shared', state: 'done' });
-    expect((await handover(['plan', '--home', at])).stdout).toMatch(/^H?hook of Leaf default\/web failed/im);
-    expect(JSON.parse((await handover(['plan', '--home', at, '--json'])).stdout)).toMatchObject({
-      hooks: [expected, { hook: 'TrustBundle shared' }],
-    });
-    const rotated = await handover(['rotate', 'default/mesh', '--home', at, '--json']);
-    expect(JSON.parse(rotated.stdout)).toMatchObject({ hooks: [{ state: 'failed' }, {}] });
-    const late = instant(NOW + 10_000);
-    const waited = await handover(['rotate', 'default/mesh', '--wait', '--timeout', '2s', '--home', at], {
-      now: late,
-    });
-    expect(waited.stderr).toContain('hook of Leaf default/web failed: sh ended with 9');
-    expect(waited.code).toBe(1);
+test('status, plan and rotate show how a hook ended, as text and as JSON, in another process and after a restart', async () => {
+  const home = homeWith(FAILS);
+  await handover(['run', home, '--once']);
+  const at = `dir:${home}`;
+  const line =
+    /hook of Leaf default\/web failed at \S+: sh ended with 9, stderr: "line 3: no such directive"; next try at \S+/;
+  const expected: Partial<HookStatus> = {
+    hook: 'Leaf default/web',
+    how: 'command',
+    state: 'failed',
+    exitCode: 9,
+    message: 'sh ended with 9, stderr: "line 3: no such directive"',
+    at: new Date(NOW).toISOString(),
+    failures: 1,
+    nextTry: expect.stringMatching(/^2030-06-01T00:0/) as unknown as string,
+  };
+  const status = await handover(['status', '--home', at]);
+  expect(status.stdout).toMatch(line);
+  expect(status.stdout).toMatch(/hook of TrustBundle shared ran at /);
+  const json = JSON.parse((await handover(['status', '--home', at, '--json'])).stdout) as Status;
+  expect(json.authorities[0]?.hooks).toEqual([expect.objectContaining(expected), expect.anything()]);
+  expect(json.trustBundles[0]?.hook).toMatchObject({ hook: 'TrustBundle shared', state: 'done' });
+  expect((await handover(['plan', '--home', at])).stdout).toMatch(/^H?hook of Leaf default\/web failed/im);
+  expect(JSON.parse((await handover(['plan', '--home', at, '--json'])).stdout)).toMatchObject({
+    hooks: [expected, { hook: 'TrustBundle shared' }],
   });
+  const rotated = await handover(['rotate', 'default/mesh', '--home', at, '--json']);
+  expect(JSON.parse(rotated.stdout)).toMatchObject({ hooks: [{ state: 'failed' }, {}] });
+  const late = instant(NOW + 10_000);
+  const waited = await handover(['rotate', 'default/mesh', '--wait', '--timeout', '2s', '--home', at], {
+    now: late,
+  });
+  expect(waited.stderr).toContain('hook of Leaf default/web failed: sh ended with 9');
+  expect(waited.code).toBe(1);
+});
 
-  test('and only its owner can read it on disk', async () => {
-    const home = homeWith('true');
-    await handover(['run', home, '--once']);
-    const record = join(home, 'state/reloads/Leaf_default_web.json');
-    expect(statSync(record).mode & 0o777).toBe(0o600);
-    const before = statSync(record).mtimeMs;
-    await handover(['run', home, '--once']);
-    expect(statSync(record).mtimeMs).toBe(before);
-  });
+test('the result of a hook on disk can be read by its owner only', async () => {
+  const home = homeWith('true');
+  await handover(['run', home, '--once']);
+  const record = join(home, 'state/reloads/Leaf_default_web.json');
+  expect(statSync(record).mode & 0o777).toBe(0o600);
+  const before = statSync(record).mtimeMs;
+  await handover(['run', home, '--once']);
+  expect(statSync(record).mtimeMs).toBe(before);
 });

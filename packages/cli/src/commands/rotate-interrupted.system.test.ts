@@ -30,7 +30,7 @@ const rotate = (home: string, ...more: readonly string[]): readonly string[] => 
   ...more,
 ];
 
-test('an interrupt while a hook runs ends the hook, says how to wait again, and then the hook runs again', {
+test('an interrupt of rotate --wait ends a running hook, says how to wait again, and then the hook runs again', {
   timeout: 15_000,
 }, async () => {
   const home = await made();
@@ -50,14 +50,14 @@ test('an interrupt while a hook runs ends the hook, says how to wait again, and 
   expect(readFileSync(join(home, 'ran'), 'utf8')).not.toBe(before);
 });
 
-test('--timeout holds while a hook runs', { timeout: 15_000 }, async () => {
+test('rotate --wait --timeout ends a wait while a hook runs', { timeout: 15_000 }, async () => {
   const home = await made();
   const { code, stderr } = await handover(rotate(home, '--timeout', '1s'));
   expect(code).toBe(1);
   expect(stderr).toMatch(/ROTATION_UNFINISHED: waiting for default\/mesh took too long: .*--id one --wait/);
 });
 
-test('beside another rotate a second one says so, and with --wait goes on when the first has ended', {
+test('a second rotate says that another one runs, and with --wait goes on when the first has ended', {
   timeout: 60_000,
 }, async () => {
   build();

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
 import { authority, homeWith, leaf } from '../../test/home.ts';
 
-test('an object that cannot be written ends the wait for a rotation with the id to go on with', async () => {
+test('an object that cannot be written ends rotate --wait, with the id to go on with', async () => {
   const home = homeWith(authority('mesh'), leaf('web', { authority: 'mesh' }));
   expect(await handover(['run', home, '--once'])).toMatchObject({ code: 0 });
   const folder = join(home, 'out/default/secrets/web');

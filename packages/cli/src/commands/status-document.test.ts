@@ -12,7 +12,7 @@ const checked = (document: unknown, ...flags: readonly string[]) => {
   return handover(['status-document', 'check', path, ...flags]);
 };
 
-test('a document is told apart by what it is evidence for', async () => {
+test('a status document shows for which questions it is evidence', async () => {
   const whole = { version: 1, at, sources: [{ anchors: ['aa', 'bb'], leaf: { issuerKeyId: 'cc' } }] };
   expect(await checked(whole)).toMatchObject({
     code: 0,
@@ -48,14 +48,14 @@ test.each([
   ],
   [{ version: 1, at: new Date(NOW - 36_000).toISOString(), sources: [] }, /after 35 s it is no evidence/],
   [{ version: 1, at: new Date(NOW + 36_000).toISOString(), sources: [] }, /is dated ahead/],
-])('%j is no evidence, and the reason is one line', async (document, why) => {
+])('a status document such as %j is no evidence, and the reason is one line', async (document, why) => {
   const { code, stderr, stdout } = await checked(document);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(why);
   expect(stderr.trim().split('\n')).toHaveLength(1);
 });
 
-test('a document that is larger than Handover reads is no evidence', async () => {
+test('a status document that is larger than Handover reads is no evidence', async () => {
   const document = JSON.stringify({ version: 1, at, sources: [{ anchors: ['aa'] }] });
   expect(await checked(document.padEnd(64 * 1024))).toMatchObject({ code: 0 });
   const { code, stderr, stdout } = await checked(document.padEnd(64 * 1024 + 1));

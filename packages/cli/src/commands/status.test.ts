@@ -99,7 +99,7 @@ test('An expired leaf and one that is not valid yet are named, and the exit code
   });
 });
 
-test('What has yet to be made for the first time is shown as not ready, with exit code 0', async () => {
+test('Objects that have yet to be made for the first time are shown as not ready, with exit code 0', async () => {
   expect(await status()).toMatchObject({ code: 0, authority: { ready: false } });
   await once();
   const file = join(dir, 'handover.yaml');
@@ -111,7 +111,7 @@ test('What has yet to be made for the first time is shown as not ready, with exi
   });
 });
 
-test('A consumer is asked once while status --watch looks on and nothing changes, and again when something does', async () => {
+test('A consumer is asked once while status --watch runs and nothing changes, and again after a change', async () => {
   let asked = 0;
   const server = createServer((_, response) => {
     asked++;

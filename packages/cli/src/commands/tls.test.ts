@@ -29,142 +29,138 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-describe('handover tls check', () => {
-  test('a server that matches: a table, exit 0', async () => {
-    const { code, stdout, stderr } = await handover(['tls', 'check', modern, '--profile', 'Modern']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout.split('\n').slice(0, 7)).toEqual([
-      `${modern}: match`,
-      '                                  server                     Modern',
-      '  TLS 1.0                         refused: protocol_version  forbids it',
-      '  TLS 1.1                         refused: protocol_version  forbids it',
-      '  TLS 1.2                         refused: protocol_version  forbids it',
-      '  TLS 1.3                         accepted                   asks for it',
-      '    TLS_AES_256_GCM_SHA384        accepted                   lists it',
-    ]);
-    expect(stdout).toContain('  a client with this profile gets TLS 1.3, TLS_AES_');
-    expect(stdout).toContain('  remark: GROUP_ACCEPTED: accepts groups over TLS 1.3 that');
-    expect(stdout).not.toContain('mismatch');
-  });
+test('tls check prints a table and exits 0 for a server that matches its profile', async () => {
+  const { code, stdout, stderr } = await handover(['tls', 'check', modern, '--profile', 'Modern']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout.split('\n').slice(0, 7)).toEqual([
+    `${modern}: match`,
+    '                                  server                     Modern',
+    '  TLS 1.0                         refused: protocol_version  forbids it',
+    '  TLS 1.1                         refused: protocol_version  forbids it',
+    '  TLS 1.2                         refused: protocol_version  forbids it',
+    '  TLS 1.3                         accepted                   asks for it',
+    '    TLS_AES_256_GCM_SHA384        accepted                   lists it',
+  ]);
+  expect(stdout).toContain('  a client with this profile gets TLS 1.3, TLS_AES_');
+  expect(stdout).toContain('  remark: GROUP_ACCEPTED: accepts groups over TLS 1.3 that');
+  expect(stdout).not.toContain('mismatch');
+});
 
-  test('one that does not: what and why, exit 1; the same as JSON', async () => {
-    const { code, stdout } = await handover(['tls', 'check', intermediate, '--profile', 'Modern']);
-    expect(code).toBe(1);
-    expect(stdout).toMatch(/^ {2}TLS 1\.2 +accepted with 2 suites +forbids it +<- mismatch$/m);
-    expect(stdout).toContain(
-      '  mismatch: VERSION_ACCEPTED: accepts TLS 1.2; the profile starts at TLS 1.3\n',
-    );
-    const json = await handover(['tls', 'check', intermediate, '--profile', 'Modern', '--json']);
-    expect(json.code).toBe(1);
-    expect(JSON.parse(json.stdout)).toMatchObject({
-      ok: false,
-      profile: { name: 'Modern', minTLSVersion: 'VersionTLS13', notTried: [] },
-      servers: [
-        {
-          address: intermediate,
-          verdict: 'mismatch',
-          mismatches: [{ code: 'VERSION_ACCEPTED' }],
-          versions: [
-            {
-              version: 'TLS 1.0',
-              profile: 'forbidden',
-              outcome: 'refused',
-              why: 'protocol_version',
-              suites: [],
-            },
-            { version: 'TLS 1.1' },
-            { version: 'TLS 1.2', suites: [{ listed: false }, { listed: false }] },
-            { version: 'TLS 1.3', profile: 'asked', outcome: 'accepted' },
-          ],
-        },
-      ],
-    });
+test('tls check says what does not match and why, as text and JSON, and exits 1', async () => {
+  const { code, stdout } = await handover(['tls', 'check', intermediate, '--profile', 'Modern']);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^ {2}TLS 1\.2 +accepted with 2 suites +forbids it +<- mismatch$/m);
+  expect(stdout).toContain('  mismatch: VERSION_ACCEPTED: accepts TLS 1.2; the profile starts at TLS 1.3\n');
+  const json = await handover(['tls', 'check', intermediate, '--profile', 'Modern', '--json']);
+  expect(json.code).toBe(1);
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    ok: false,
+    profile: { name: 'Modern', minTLSVersion: 'VersionTLS13', notTried: [] },
+    servers: [
+      {
+        address: intermediate,
+        verdict: 'mismatch',
+        mismatches: [{ code: 'VERSION_ACCEPTED' }],
+        versions: [
+          {
+            version: 'TLS 1.0',
+            profile: 'forbidden',
+            outcome: 'refused',
+            why: 'protocol_version',
+            suites: [],
+          },
+          { version: 'TLS 1.1' },
+          { version: 'TLS 1.2', suites: [{ listed: false }, { listed: false }] },
+          { version: 'TLS 1.3', profile: 'asked', outcome: 'accepted' },
+        ],
+      },
+    ],
   });
+});
 
-  test('without a profile it is Intermediate', async () => {
-    expect(JSON.parse((await handover(['tls', 'check', intermediate, '--json'])).stdout)).toMatchObject({
-      ok: true,
-      profile: { name: 'Intermediate' },
-    });
-    expect((await handover(['tls', 'check', modern])).code).toBe(1);
+test('tls check compares with Intermediate by default', async () => {
+  expect(JSON.parse((await handover(['tls', 'check', intermediate, '--json'])).stdout)).toMatchObject({
+    ok: true,
+    profile: { name: 'Intermediate' },
   });
+  expect((await handover(['tls', 'check', modern])).code).toBe(1);
+});
 
-  test('a custom profile comes from a file or from standard input; its unknown names are not tried', async () => {
-    const custom = {
-      ciphers: ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
-      minTLSVersion: 'VersionTLS13',
-    };
-    const file = write('profile.json', { ...custom, ciphers: [...custom.ciphers, 'NO-SUCH-SUITE'] });
-    const plain = await handover(['tls', 'check', modern, '--profile-file', file]);
-    expect(plain.code).toBe(0);
-    expect(plain.stdout).toContain('  not tried: NO-SUCH-SUITE: unknown suite or group\n');
-    expect(plain.stdout).toMatch(/^ {4}group X448 +accepted +-$/m);
-    const stdin = JSON.stringify({ ...custom, groups: ['X25519', 'secp256r1'] });
-    const own = await handover(['tls', 'check', modern, '--profile-file', '-'], { stdin });
-    expect(own.code).toBe(1);
-    expect(own.stdout).toMatch(/^ {4}group X448 +accepted +does not list it +<- mismatch$/m);
-    // what the operator writes for Modern is Modern
-    const named = JSON.stringify({
-      ...custom,
-      groups: ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'],
-    });
-    expect((await handover(['tls', 'check', modern, '--profile-file', '-'], { stdin: named })).code).toBe(0);
-    const bad = await handover(['tls', 'check', modern, '--profile-file', write('bad.json', '{')]);
-    expect(bad).toMatchObject({ code: 1, stdout: '' });
-    expect(bad.stderr).toMatch(/^TLS_PROFILE_INVALID: /);
+test('tls check reads a custom profile from a file or from standard input, and does not try its unknown names', async () => {
+  const custom = {
+    ciphers: ['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
+    minTLSVersion: 'VersionTLS13',
+  };
+  const file = write('profile.json', { ...custom, ciphers: [...custom.ciphers, 'NO-SUCH-SUITE'] });
+  const plain = await handover(['tls', 'check', modern, '--profile-file', file]);
+  expect(plain.code).toBe(0);
+  expect(plain.stdout).toContain('  not tried: NO-SUCH-SUITE: unknown suite or group\n');
+  expect(plain.stdout).toMatch(/^ {4}group X448 +accepted +-$/m);
+  const stdin = JSON.stringify({ ...custom, groups: ['X25519', 'secp256r1'] });
+  const own = await handover(['tls', 'check', modern, '--profile-file', '-'], { stdin });
+  expect(own.code).toBe(1);
+  expect(own.stdout).toMatch(/^ {4}group X448 +accepted +does not list it +<- mismatch$/m);
+  // what the operator writes for Modern is Modern
+  const named = JSON.stringify({
+    ...custom,
+    groups: ['X25519MLKEM768', 'X25519', 'secp256r1', 'secp384r1'],
   });
+  expect((await handover(['tls', 'check', modern, '--profile-file', '-'], { stdin: named })).code).toBe(0);
+  const bad = await handover(['tls', 'check', modern, '--profile-file', write('bad.json', '{')]);
+  expect(bad).toMatchObject({ code: 1, stdout: '' });
+  expect(bad.stderr).toMatch(/^TLS_PROFILE_INVALID: /);
+});
 
-  test('a server that cannot be checked is one line, or a document with --json; exit 1', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await new Promise((listening) => silent.once('listening', listening));
-    servers.push(silent);
-    const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
-    const ran = await handover(['tls', 'check', address, '--timeout', '200ms']);
-    expect(ran).toEqual({
-      code: 1,
-      stdout: '',
-      stderr: `TLS_SILENT: ${address}: connected, then no answer within 0.2 s; check the address and port\n`,
-    });
-    const json = await handover(['tls', 'check', address, '--timeout', '200ms', '--json']);
-    expect(json.code).toBe(1);
-    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, servers: [{ verdict: 'unchecked' }] });
-    expect((await handover(['tls', 'check', '127.0.0.1:1'])).stderr).toContain(
-      'could not connect (ECONNREFUSED)',
-    );
+test('tls check of a server that cannot be checked is one line, or a document with --json; exit 1', async () => {
+  const silent = createServer().listen(0, '127.0.0.1');
+  await new Promise((listening) => silent.once('listening', listening));
+  servers.push(silent);
+  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  const ran = await handover(['tls', 'check', address, '--timeout', '200ms']);
+  expect(ran).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `TLS_SILENT: ${address}: connected, then no answer within 0.2 s; check the address and port\n`,
   });
+  const json = await handover(['tls', 'check', address, '--timeout', '200ms', '--json']);
+  expect(json.code).toBe(1);
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, servers: [{ verdict: 'unchecked' }] });
+  expect((await handover(['tls', 'check', '127.0.0.1:1'])).stderr).toContain(
+    'could not connect (ECONNREFUSED)',
+  );
+});
 
-  test.each([
-    [['localhost']],
-    [['localhost:']],
-    [['localhost:0']],
-    [['localhost:65536']],
-    [['::1:443']],
-    [['a b:1']],
-    [['xn--\u0000:1']],
-    [['mesh/web']],
-    [['x:1', '--profile', 'modern']],
-    [['x:1', '--profile', 'Old', '--profile-file', 'y']],
-    [['x:1', '--starttls', 'ftp']],
-    [['x:1', '--servername', 'a b']],
-    [['x:1', '--servername', 'a'.repeat(70_000)]],
-    [['x:1', '--timeout', 'soon']],
-    [['x:1', '--timeout', '1h']],
-    [['x:1', '--home', 'dir:.']],
-    [['x:1', 'y:1']],
-    [['--home', 'kube', 'a/b/c']],
-    [['--home', 'kube', 'https://web']],
-  ])('wrong usage is one line, exit 2: %j', async (args) => {
-    const ran = await handover(['tls', 'check', ...args]);
-    expect(ran).toMatchObject({ code: 2, stdout: '' });
-    expect(ran.stderr).toMatch(ERROR_LINE);
-  });
+test.each([
+  [['localhost']],
+  [['localhost:']],
+  [['localhost:0']],
+  [['localhost:65536']],
+  [['::1:443']],
+  [['a b:1']],
+  [['xn--\u0000:1']],
+  [['mesh/web']],
+  [['x:1', '--profile', 'modern']],
+  [['x:1', '--profile', 'Old', '--profile-file', 'y']],
+  [['x:1', '--starttls', 'ftp']],
+  [['x:1', '--servername', 'a b']],
+  [['x:1', '--servername', 'a'.repeat(70_000)]],
+  [['x:1', '--timeout', 'soon']],
+  [['x:1', '--timeout', '1h']],
+  [['x:1', '--home', 'dir:.']],
+  [['x:1', 'y:1']],
+  [['--home', 'kube', 'a/b/c']],
+  [['--home', 'kube', 'https://web']],
+])('tls check with wrong usage is one line, exit 2: %j', async (args) => {
+  const ran = await handover(['tls', 'check', ...args]);
+  expect(ran).toMatchObject({ code: 2, stdout: '' });
+  expect(ran.stderr).toMatch(ERROR_LINE);
+});
 
-  test('an IPv6 address stands in brackets', async () => {
-    const six = await tlsServer({ minVersion: 'TLSv1.3' }, '::1');
-    servers.push(six.server);
-    const { code, stdout } = await handover(['tls', 'check', `[::1]:${six.port}`, '--profile', 'Modern']);
-    expect([code, stdout.split('\n')[0]]).toEqual([0, `[::1]:${six.port}: match`]);
-  });
+test('tls check takes an IPv6 address in brackets', async () => {
+  const six = await tlsServer({ minVersion: 'TLSv1.3' }, '::1');
+  servers.push(six.server);
+  const { code, stdout } = await handover(['tls', 'check', `[::1]:${six.port}`, '--profile', 'Modern']);
+  expect([code, stdout.split('\n')[0]]).toEqual([0, `[::1]:${six.port}: match`]);
 });
 
 describe('handover tls check --home kube', () => {
@@ -251,20 +247,23 @@ describe('handover tls check --home kube', () => {
   const check = (...args: readonly string[]) =>
     handover(['tls', 'check', '--home', 'kube', '--kubeconfig', kubeconfig, ...args]);
 
-  test.each(['mesh/web:https', 'mesh/web:443'])('%s: every ready pod once, by its name', async (text) => {
-    const { code, stdout, stderr } = await check(text, '--profile', 'Modern', '--json');
-    expect(code).toBe(1);
-    expect(stderr).toBe('skipped, not ready: web-c\n');
-    const { servers: seen } = JSON.parse(stdout);
-    expect(seen).toMatchObject([
-      { pod: 'web-a', verdict: 'match', servername: 'web.mesh.svc', address: `127.0.0.1:${port}` },
-      { pod: 'web-b', verdict: 'mismatch' },
-    ]);
-    expect(seen).toHaveLength(2);
-    expect([...asked]).toEqual(['web.mesh.svc']);
-  });
+  test.each(['mesh/web:https', 'mesh/web:443'])(
+    'tls check of Service %s checks every ready pod once, by its name',
+    async (text) => {
+      const { code, stdout, stderr } = await check(text, '--profile', 'Modern', '--json');
+      expect(code).toBe(1);
+      expect(stderr).toBe('skipped, not ready: web-c\n');
+      const { servers: seen } = JSON.parse(stdout);
+      expect(seen).toMatchObject([
+        { pod: 'web-a', verdict: 'match', servername: 'web.mesh.svc', address: `127.0.0.1:${port}` },
+        { pod: 'web-b', verdict: 'mismatch' },
+      ]);
+      expect(seen).toHaveLength(2);
+      expect([...asked]).toEqual(['web.mesh.svc']);
+    },
+  );
 
-  test('a Service of one port needs no port; the server name can be another', async () => {
+  test('tls check of a Service with one port needs no port, and the server name can be another', async () => {
     asked.clear();
     const { code, stdout } = await check('mesh/single', '--profile', 'Modern', '--servername', 'web.example');
     expect(code).toBe(0);
@@ -283,7 +282,7 @@ describe('handover tls check --home kube', () => {
     ['single', 1, /^SERVICE_MISSING: Service default\/single does not exist/],
     ['mesh/idle', 1, /^SERVICE_WITHOUT_PODS: .*not ready: idle-a/],
     ['mesh/web:metrics', 1, /^TLS_UNREACHABLE: .*so run it in the cluster\n$/],
-  ])('%s is one line', async (text, code, says) => {
+  ])('tls check of Service %s fails in one line', async (text, code, says) => {
     const ran = await check(text);
     expect(ran).toMatchObject({ code, stdout: '' });
     expect(ran.stderr).toMatch(says);

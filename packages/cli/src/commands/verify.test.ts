@@ -52,7 +52,7 @@ test('verify says ok, and exits 0, over files that are whole', async () => {
   expect(stdout).not.toContain('next:');
 });
 
-describe('verify names, and exits 1 over', () => {
+describe('verify', () => {
   const fails = async (says: readonly RegExp[], days = 0): Promise<void> => {
     const { code, stdout, document } = await verify(days);
     expect(stdout).toMatch(/./);
@@ -62,7 +62,7 @@ describe('verify names, and exits 1 over', () => {
     expect(document.authorities[0].problems.length).toBeGreaterThan(0);
   };
 
-  test('a folder that is gone, and says that it would be written', async () => {
+  test('verify names a folder that is gone, and says that it would be written', async () => {
     rmSync(file('secrets/web'), { recursive: true });
     await fails([
       new RegExp(`^${WEB}: tls\\.crt, tls\\.key and ca\\.crt are missing$`, 'm'),
@@ -93,30 +93,30 @@ describe('verify names, and exits 1 over', () => {
       'x'.repeat(5 * 1024 ** 2),
       /tls\.key is over 4 MiB; a small file is wanted there/,
     ],
-  ])('%s that is %s', async (name, _how, content, says) => {
+  ])('verify names %s that is %s', async (name, _how, content, says) => {
     const path = file('secrets/web/..data', name);
     if (content === undefined) rmSync(path);
     else writeFileSync(path, content);
     await fails([new RegExp(`^${WEB}: ${says.source}`, 'm')]);
   });
 
-  test('a key of another leaf', async () => {
+  test('verify names a key of another leaf', async () => {
     writeFileSync(file('secrets/web/..data/tls.key'), readFileSync(file('secrets/api/tls.key')));
     await fails([new RegExp(`^${WEB}: tls\\.key is not the key of the certificate in tls\\.crt`, 'm')]);
     expect((await verify()).stdout).not.toContain('PRIVATE');
   });
 
-  test('a bundle that is gone', async () => {
+  test('verify names a bundle that is gone', async () => {
     rmSync(file('configmaps/internal-trust'), { recursive: true });
     await fails([new RegExp(`^${TRUST}: ca\\.crt is missing`, 'm')]);
   });
 
-  test('a bundle that is junk', async () => {
+  test('verify names a bundle that is junk', async () => {
     writeFileSync(file('configmaps/internal-trust/..data/ca.crt'), 'junk');
     await fails([new RegExp(`^${TRUST}: ca\\.crt holds no certificate`, 'm')]);
   });
 
-  test('a bundle of another CA', async () => {
+  test('verify names a bundle of another CA', async () => {
     const own = dir;
     await begin();
     const other = readFileSync(file('configmaps/internal-trust/ca.crt'));
@@ -127,7 +127,7 @@ describe('verify names, and exits 1 over', () => {
     expect(stdout).toMatch(new RegExp(`^${TRUST} refuses [^:]*${WEB}: `, 'm'));
   });
 
-  test('a bundle that refuses three leaves, in one line with the consumer that reads it', async () => {
+  test('verify names a bundle that refuses three leaves, in one line with the consumer that reads it', async () => {
     const own = dir;
     await begin();
     const other = readFileSync(file('configmaps/internal-trust/ca.crt'));
@@ -151,7 +151,7 @@ describe('verify names, and exits 1 over', () => {
   });
 
   test.each(['configmaps/internal-trust', 'secrets/web'])(
-    'a CA that another program appended to %s',
+    'verify names a CA that another program appended to %s',
     async (at) => {
       const own = dir;
       await begin();
@@ -179,7 +179,7 @@ describe('verify names, and exits 1 over', () => {
     },
   );
 
-  test('an old folder, put back, that trusts only a CA that was distrusted since', async () => {
+  test('verify names an old folder, put back, that trusts only a CA that was distrusted since', async () => {
     const home = ['--home', `dir:${dir}`];
     const before = join(root, `before-${count}`);
     cpSync(file('configmaps'), before, { recursive: true, verbatimSymlinks: true });
@@ -200,7 +200,7 @@ describe('verify names, and exits 1 over', () => {
     });
   });
 
-  test('an old folder of the step before, put back, once the pass that took the last step is over', async () => {
+  test('verify names an old folder of the step before, put back after the pass of the last step', async () => {
     const at = (seconds: number) => ({ now: instant(NOW + seconds * 1000) });
     const home = ['--home', `dir:${dir}`];
     await handover(['rotate', 'default/internal', '--id', 'a', ...home]);
@@ -218,26 +218,26 @@ describe('verify names, and exits 1 over', () => {
       expect((await handover([command, ...home], at(1_000))).stdout).toContain(says);
   });
 
-  test('a leaf that has ended', async () => {
+  test('verify names a leaf that has ended', async () => {
     const refused = /CERT_HAS_EXPIRED: the certificate of \S+ has expired$/m;
     await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt expired at 2030-`, 'm'), refused], 100);
   });
 
-  test('a leaf that is not valid yet', async () => {
+  test('verify names a leaf that is not valid yet', async () => {
     await fails([new RegExp(`^${WEB}: the leaf in tls\\.crt is not valid before 2030-`, 'm')], -2);
   });
 
-  test('a CA that is not valid any more', async () => {
+  test('verify names a CA that is not valid any more', async () => {
     await fails([new RegExp(`^${TRUST}: ca\\.crt holds no CA that is valid now`, 'm')], 366 * 11);
   });
 
-  test('a directory in which nothing was written yet', async () => {
+  test('verify names the files of a directory in which nothing was written yet', async () => {
     dir = join(root, `home-${++count}`);
     await handover(['init', dir]);
     await fails([new RegExp(`^${WEB}: tls\\.crt, tls\\.key and ca\\.crt are missing`, 'm')]);
   });
 
-  test('a folder with files of another program', async () => {
+  test('verify names a folder with files of another program', async () => {
     dir = join(root, `home-${++count}`);
     await handover(['init', dir]);
     mkdirSync(file('secrets/web'), { recursive: true });

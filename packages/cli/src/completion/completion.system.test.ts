@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@handover/test-api-server';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
 import { COMMANDS } from '../commands.ts';
 
@@ -39,49 +39,47 @@ const offered = (line: string): readonly string[] => {
   return stdout.split('\n').filter((word) => word !== '');
 };
 
-describe('In bash, Tab offers', () => {
-  test('every command there is', () => {
-    expect(offered('handover ')).toEqual(Object.keys(COMMANDS));
-    expect(offered('handover di')).toEqual(['distrust']);
-    expect(offered('handover --v')).toEqual(['--version']);
-  });
+test('Tab in bash offers every command', () => {
+  expect(offered('handover ')).toEqual(Object.keys(COMMANDS));
+  expect(offered('handover di')).toEqual(['distrust']);
+  expect(offered('handover --v')).toEqual(['--version']);
+});
 
-  test('the flags of the command, and the values that a flag or an argument may have', () => {
-    expect(offered('handover rotate --')).toEqual([
-      '--home',
-      '--kubeconfig',
-      '--context',
-      '--operator-namespace',
-      '--id',
-      '--wait',
-      '--timeout',
-      '--json',
-      '--help',
-    ]);
-    expect(offered('handover simulate --strategy ')).toEqual(['phased', 'instant', 'replace', 'carry-over']);
-    expect(offered('handover certgen --preset e')).toEqual(['envoy-gateway']);
-    expect(offered('handover completion ')).toEqual(['bash', 'zsh', 'fish']);
-    expect(offered('handover rotate --timeout ')).toEqual([]);
-    expect(offered('handover tls ')).toEqual(['check']);
-    expect(offered('handover tls check --profile ')).toEqual(['Old', 'Intermediate', 'Modern']);
-    expect(offered('handover tls check --home ')).toEqual(['kube']);
-    expect(offered('handover tls check localhost:443 --profile-file ca')).toEqual(['ca.crt']);
-  });
+test('Tab in bash offers the flags of the command, and the values that a flag or an argument may have', () => {
+  expect(offered('handover rotate --')).toEqual([
+    '--home',
+    '--kubeconfig',
+    '--context',
+    '--operator-namespace',
+    '--id',
+    '--wait',
+    '--timeout',
+    '--json',
+    '--help',
+  ]);
+  expect(offered('handover simulate --strategy ')).toEqual(['phased', 'instant', 'replace', 'carry-over']);
+  expect(offered('handover certgen --preset e')).toEqual(['envoy-gateway']);
+  expect(offered('handover completion ')).toEqual(['bash', 'zsh', 'fish']);
+  expect(offered('handover rotate --timeout ')).toEqual([]);
+  expect(offered('handover tls ')).toEqual(['check']);
+  expect(offered('handover tls check --profile ')).toEqual(['Old', 'Intermediate', 'Modern']);
+  expect(offered('handover tls check --home ')).toEqual(['kube']);
+  expect(offered('handover tls check localhost:443 --profile-file ca')).toEqual(['ca.crt']);
+});
 
-  test('the authorities of the home, also one that is named behind, and never runs what a file is called', () => {
-    expect(offered('handover rotate ')).toEqual(['default/internal', 'mesh/edge']);
-    expect(offered('handover status --json m')).toEqual(['mesh/edge']);
-    expect(offered('handover rotate --id q1 d')).toEqual(['default/internal']);
-    expect(offered('handover rotate default/internal ')).toEqual([]);
-    expect(offered('handover rotate | --home dir:/nonexistent')).toEqual([]);
-    expect(spawnSync('test', ['-e', trap]).status).toBe(1);
-  });
+test('Tab in bash offers the authorities of the home, also of a --home further on, and never runs the name of a file', () => {
+  expect(offered('handover rotate ')).toEqual(['default/internal', 'mesh/edge']);
+  expect(offered('handover status --json m')).toEqual(['mesh/edge']);
+  expect(offered('handover rotate --id q1 d')).toEqual(['default/internal']);
+  expect(offered('handover rotate default/internal ')).toEqual([]);
+  expect(offered('handover rotate | --home dir:/nonexistent')).toEqual([]);
+  expect(spawnSync('test', ['-e', trap]).status).toBe(1);
+});
 
-  test('homes and files, without what bash counts as a word of its own', () => {
-    expect(offered('handover status --home ')).toEqual(['dir:']);
-    expect(offered(`handover status --home dir:${home}/st`)).toEqual([`${home}/state`]);
-    expect(offered('handover inspect ca')).toEqual(['ca.crt']);
-    expect(offered('handover inspect ca.crt hand')).toEqual(['handover.bash']);
-    expect(offered('handover run st')).toEqual(['state']);
-  });
+test('Tab in bash offers homes and files, though bash splits words at colons', () => {
+  expect(offered('handover status --home ')).toEqual(['dir:']);
+  expect(offered(`handover status --home dir:${home}/st`)).toEqual([`${home}/state`]);
+  expect(offered('handover inspect ca')).toEqual(['ca.crt']);
+  expect(offered('handover inspect ca.crt hand')).toEqual(['handover.bash']);
+  expect(offered('handover run st')).toEqual(['state']);
 });

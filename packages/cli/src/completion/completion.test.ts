@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
 import { COMMANDS } from '../commands.ts';
 
-test.each(['zsh', 'fish'])('the script for %s names every command and flag', async (shell) => {
+test.each(['zsh', 'fish'])('the completion script for %s names every command and flag', async (shell) => {
   const { code, stdout } = await handover(['completion', shell]);
   expect(code).toBe(0);
   for (const name of Object.keys(COMMANDS)) expect(stdout).toContain(name);
   for (const flag of ['rotation-id', 'strategy', 'generation']) expect(stdout).toContain(flag);
 });
 
-test('a shell that is not known is one line that names those that are', async () => {
+test('completion for an unknown shell is one line that names the known ones', async () => {
   expect(await handover(['completion', 'tcsh'])).toEqual({
     code: 2,
     stdout: '',

@@ -15,7 +15,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test('a rotation under live traffic in every direction fails no handshake, and nothing stays behind', async () => {
+test('the demo fails no handshake in a rotation under traffic in every direction, and leaves nothing behind', async () => {
   const phases = new Set<string>();
   let url = '';
   let page = '';

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-test('Ctrl-C in the middle leaves nothing behind, and the figures so far are printed', async () => {
+test('Ctrl-C in the middle of the demo leaves nothing behind, and prints the figures so far', async () => {
   const stop = new AbortController();
   const clock = new TestClock(instant(Date.now()));
   const ran = handover(['demo', '--json'], { clock, signal: stop.signal });
@@ -25,7 +25,7 @@ test('Ctrl-C in the middle leaves nothing behind, and the figures so far are pri
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('a port that is taken is one line', async () => {
+test('the demo reports in one line a port that is taken', async () => {
   const { createServer } = await import('node:http');
   const server = createServer();
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

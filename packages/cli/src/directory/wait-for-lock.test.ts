@@ -5,7 +5,7 @@ import { authority, homeOn, homeWith, leaf } from '../../test/home.ts';
 
 const waiting = `waiting for process ${process.pid} to finish its work on this directory\n`;
 
-test('while another command works, run waits for it to end, and says so', async () => {
+test('run waits for another command on the directory to end, and says so', async () => {
   const dir = homeWith(authority('web'), leaf('web'));
   const clock = new TestClock(NOW);
   const lock = await homeOn(dir, clock).lock();
@@ -18,7 +18,7 @@ test('while another command works, run waits for it to end, and says so', async 
   expect(await live.stop()).toBe(0);
 });
 
-test('while another command works, run --once waits half a minute for it to end', async () => {
+test('run --once waits half a minute for another command on the directory to end', async () => {
   const dir = homeWith(authority('web'), leaf('web'));
   const clock = new TestClock(NOW);
   const home = homeOn(dir, clock);

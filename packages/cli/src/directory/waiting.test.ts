@@ -22,11 +22,11 @@ test.each([
   [3_605_000, '1h'],
   [93_780_000, '1d 2h'],
   [5 * 365 * 86_400_000, '1825d'],
-])('%d ms left are %s', (ms, text) => {
+])('%d ms are printed as %s left', (ms, text) => {
   expect(timeLeft(ms)).toBe(text);
 });
 
-test('a wait is said with its phase, what it waits for and the time left, as far as it is known', () => {
+test('a line about a wait has its phase, its blockers and the time left, if it is known', () => {
   expect(waitingLine({ ...waiting, endsAt: instant(now + 600_000) }, now)).toBe(
     'Introducing, due in 1m 40s, gives up in 10m: waiting for web, db to load CA generation 2',
   );
@@ -42,7 +42,7 @@ describe('A line about a wait', () => {
     return { written, line: new LiveLine({ write: (text) => written.push(text), isTTY, columns }) };
   };
 
-  test('counts down in place on a terminal, never wraps, and is gone at the end', () => {
+  test('a line about a wait counts down in place on a terminal, never wraps, and is gone at the end', () => {
     const { written, line } = said(true, 40);
     line.show(waiting, now);
     line.show(waiting, instant(now + 1_000));
@@ -55,7 +55,7 @@ describe('A line about a wait', () => {
     ]);
   });
 
-  test('is plain without a terminal, and comes again only when something else than the time changed', () => {
+  test('a line about a wait is plain without a terminal, and is repeated only when more than the time changed', () => {
     const { written, line } = said(false);
     line.show(waiting, now);
     line.show(waiting, instant(now + 1_000));

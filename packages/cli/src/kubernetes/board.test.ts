@@ -9,13 +9,13 @@ import { followLeader, noteOf, restOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 
-test('a replica that does not lead says so, and names the leader', () => {
+test('the page of a replica that does not lead says so, and names the leader', () => {
   expect(noteOf(replica(true, 'a'))).toBeUndefined();
   expect(noteOf(replica(false, 'handover-7c9-abc'))).toContain('handover-7c9-abc');
   expect(noteOf(replica(false))).toContain('No replica leads yet');
 });
 
-test('repairs, refusals and failures of an operator are on the board, with the program that made the change', async () => {
+test('the page of an operator shows repairs, refusals and failures, with the program that made the change', async () => {
   const board = new Board({ title: 'x', now: () => 0, repairsTold: true });
   tellBoard(board, { kind: 'repaired', object: 'APIService v1.x', manager: 'an-installer' });
   tellBoard(board, { kind: 'refused', object: 'CRD y', why: 'cainjector keeps it' });
@@ -36,7 +36,7 @@ test('repairs, refusals and failures of an operator are on the board, with the p
   ]);
 });
 
-test('of two replicas the leader shows its actions, and the other what the leader recorded', async () => {
+test('the page of the leader shows its actions, and the page of another replica what the leader recorded', async () => {
   const world = await ClusterWorld.open({ namespaces: ['handover-system', 'shop', 'tenant'] });
   const { server, kube, clock } = world;
   const end = new AbortController();

@@ -7,7 +7,7 @@ import { ClusterWorld } from '../../test/cluster-world.ts';
 import { EventLog } from '../event-log.ts';
 import { createLog } from '../log.ts';
 
-test('an operator writes every certificate to its log at any level, with its requester, and in Events', async () => {
+test('an operator logs every certificate at any level, with its requester, and reports it in Events', async () => {
   const world = await ClusterWorld.open();
   const { kube } = world;
   const authority = await world.ask(
@@ -105,7 +105,7 @@ test('an operator writes every certificate to its log at any level, with its req
   });
 });
 
-test('one certificate is one line with one time, at every level', () => {
+test('the log has one line with one time for one certificate, at every level', () => {
   let text = '';
   const log = createLog({ level: 'error', now: () => Date.UTC(2030, 0, 1), write: (line) => (text += line) });
   const entry = { at: 'then', kind: 'ca', authority: 'a/b', generation: 1 } as unknown as IssuedEntry;

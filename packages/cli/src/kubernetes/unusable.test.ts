@@ -81,7 +81,7 @@ const expectNamed = async (id: string, code: string, why: RegExp): Promise<void>
     expect(await runs(command, 'shop/mesh')).toMatchObject({ code: 0, stderr: '' });
 };
 
-describe('One Authority that cannot be used hides no other', () => {
+describe('An Authority that cannot be used', () => {
   const AT = { namespace: 'tenant', name: 'mesh' };
   beforeEach(async () => {
     await world.authority('tenant/mesh');
@@ -99,13 +99,13 @@ describe('One Authority that cannot be used hides no other', () => {
     await world.kube.patch(secrets, await state(), { merge: { data } });
   };
 
-  test('An Authority whose state belongs to the one that had its name before hides no other', async () => {
+  test('An Authority whose state belongs to a deleted Authority of the same name hides no other', async () => {
     await world.kube.delete(RESOURCE_KINDS.Authority, AT);
     await world.authority('tenant/mesh');
     await expectNamed('tenant/mesh', 'STATE_OF_ANOTHER', /kubectl -n handover-system annotate secret /);
   });
 
-  test('An Authority whose state belongs to no UID, and is older than the Authority, hides no other', async () => {
+  test('An Authority whose state has no UID and is older than the Authority hides no other', async () => {
     const at = await state();
     const annotations = { 'handover.dev/authority-uid': null };
     await world.kube.patch(secrets, at, { merge: { metadata: { annotations } } });
@@ -127,7 +127,7 @@ describe('One Authority that cannot be used hides no other', () => {
     await expectNamed('tenant/mesh', 'STATE_UNREADABLE', /lacks the key authority\.json/);
   });
 
-  test('An Authority that is to adopt a CA which cannot be used hides no other', async () => {
+  test('An Authority with a CA to adopt that cannot be used hides no other', async () => {
     await world.kube.delete(RESOURCE_KINDS.Authority, AT);
     await world.kube.delete(secrets, await state());
     const made = await world.kube.get(secrets, { namespace: 'shop', name: 'web' });
@@ -151,7 +151,7 @@ describe('An Authority that is invalid', () => {
     await world.authority('default/oldy', { rotation: { settle: '3m' } });
   });
 
-  test('An invalid Authority is named by every command that looks, with the reason', async () => {
+  test('An invalid Authority is named by every read-only command, with the reason', async () => {
     await expectNamed(
       'default/oldy',
       'RESOURCE_INVALID',
@@ -159,7 +159,7 @@ describe('An Authority that is invalid', () => {
     );
   });
 
-  test('An invalid Authority is no Authority that does not exist, for commands that work on it and Leaves that name it', async () => {
+  test('An invalid Authority is not reported as missing, by commands that work on it and Leaves that name it', async () => {
     const says =
       /^RESOURCE_INVALID: Authority default\/oldy exists, but it is invalid: spec\.rotation\.settle: is now called reloadWithin; .*; correct it first/;
     for (const args of [['rotate'], ['distrust', '--generation', '1', '--yes']]) {

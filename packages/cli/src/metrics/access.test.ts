@@ -42,7 +42,7 @@ beforeEach(() => {
 const status = async (authorization?: string): Promise<number> =>
   (await access.refusal(authorization))?.status ?? 200;
 
-test('a token with the right reads, one without is forbidden, an unknown one is refused', async () => {
+test('a token with the right to read metrics is accepted, one without is forbidden, an unknown one is refused', async () => {
   expect(await status('Bearer good')).toBe(200);
   expect(await status('bearer good')).toBe(200);
   expect(await status('Bearer other')).toBe(403);
@@ -50,14 +50,14 @@ test('a token with the right reads, one without is forbidden, an unknown one is 
 });
 
 test.each([undefined, '', 'Bearer', 'Bearer ', 'Basic Z29vZDp4', 'Bearer good other', 'Bearer gö', 'good'])(
-  '%j is no token, and the API server is not asked about it',
+  '%j is no bearer token, and the API server is not asked about it',
   async (header) => {
     expect(await status(header)).toBe(401);
     expect(asked).toEqual([]);
   },
 );
 
-test('while the API server is away no new token reads, and that is not remembered', async () => {
+test('no new token is accepted while the API server is away, and that is not remembered', async () => {
   away = true;
   expect(await status('Bearer good')).toBe(503);
   expect(failures).toMatchObject([{ code: 'KUBE_UNAVAILABLE' }]);
@@ -65,7 +65,7 @@ test('while the API server is away no new token reads, and that is not remembere
   expect(await status('Bearer good')).toBe(200);
 });
 
-test('an answer is good for a minute; a right that was taken away or given counts afterwards', async () => {
+test('a review of a token counts for a minute; then a right that was taken away or given counts', async () => {
   expect(await status('Bearer good')).toBe(200);
   allowed.clear();
   now += 59_000;
@@ -78,7 +78,7 @@ test('an answer is good for a minute; a right that was taken away or given count
   expect(await status('Bearer good')).toBe(200);
 });
 
-test('one token asked for many times at once is one review', async () => {
+test('one token in many requests at once is reviewed once', async () => {
   const all = await Promise.all(Array.from({ length: 50 }, () => status('Bearer good')));
   expect(new Set(all)).toEqual(new Set([200]));
   expect(asked).toHaveLength(1);
@@ -97,7 +97,7 @@ test('made-up tokens do not keep the API server busy', async () => {
   expect(asked).toHaveLength(8);
 });
 
-test('what is remembered is bounded, and is no token', async () => {
+test('reviews that are remembered are bounded, and hold no token', async () => {
   await status('Bearer good');
   for (let index = 0; index < 300; index++) await status(`Bearer made-up-${index}`);
   asked = [];

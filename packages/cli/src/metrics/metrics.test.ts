@@ -31,7 +31,7 @@ const rested = (authority: string, more: Partial<Vitals> = {}) =>
 const about = (lines: readonly string[], name: string): readonly string[] =>
   lines.filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
 
-test('every metric of the table is in the page, under its name and with its help', async () => {
+test('/metrics has every metric of the table, under its name and with its help', async () => {
   const { body, contentType } = await new Metrics({ version: '1.2.3', now: () => START }).page();
   expect(contentType).toBe('text/plain; version=0.0.4; charset=utf-8');
   for (const [name, help] of Object.values(METRICS)) {
@@ -40,7 +40,7 @@ test('every metric of the table is in the page, under its name and with its help
   }
 });
 
-test('however many leaves and blockers there are, a page stays bounded, and has those that end first', async () => {
+test('/metrics stays bounded with any number of leaves and blockers, and shows those that end first', async () => {
   const { metrics, page } = open();
   const leaves = Array.from({ length: 5_000 }, (_, index) => ({
     leaf: `ns/leaf-${index}`,
@@ -62,7 +62,7 @@ test('however many leaves and blockers there are, a page stays bounded, and has 
   ]);
 });
 
-test('an authority that is heard of no more leaves the page, and so does everything when another leads', async () => {
+test('/metrics drops an authority that is gone, and everything when another replica leads', async () => {
   const { metrics, page, pass } = open();
   metrics.on(rested('ns/old'));
   pass(400_000);
@@ -78,7 +78,7 @@ test('an authority that is heard of no more leaves the page, and so does everyth
   expect(about(await page(), 'handover_blocked_consumers')).toEqual([]);
 });
 
-test('a phase began when the state says so, else when it was first seen', async () => {
+test('the start of a phase is dated by the state, else by when the phase was first seen', async () => {
   const { metrics, page, pass } = open();
   const since = async () => about(await page(), 'handover_authority_phase_since_timestamp_seconds')[0];
   metrics.on(rested('ns/mesh'));
@@ -91,7 +91,7 @@ test('a phase began when the state says so, else when it was first seen', async 
   expect(await since()).toMatch(new RegExp(` ${START / 1000 + 10}$`));
 });
 
-test('nothing that others make up becomes a label', async () => {
+test('values that other programs make up never become a label of a metric', async () => {
   const { metrics, page } = open();
   const failed = (error: unknown) => metrics.on({ kind: 'failed', what: 'x', error, retryAt: undefined });
   failed(new Error('anything at all'));

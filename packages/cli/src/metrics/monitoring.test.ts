@@ -10,7 +10,7 @@ const asked = [...alerts.map(({ expr }) => expr), ...questionsOf(grafanaDashboar
 const namesIn = (text: string): readonly string[] =>
   text.replace(/"[^"]*"/g, '""').match(/\b(?:handover|process|nodejs)_[a-z0-9_]+\b/g) ?? [];
 
-test('every metric that an alert or a panel asks for is one that /metrics has', async () => {
+test('/metrics has every metric that an alert or a panel asks for', async () => {
   const { body } = await new Metrics({ version: '1.2.3', now: Date.now }).page();
   const served = new Set([...body.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
   const wanted = new Set(asked.flatMap(namesIn));
@@ -21,12 +21,12 @@ test('every metric that an alert or a panel asks for is one that /metrics has', 
   expect(unknown).toEqual([]);
 });
 
-test('every metric of ours is asked for by a panel or an alert', () => {
+test('every metric of Handover is used by a panel or an alert', () => {
   const wanted = asked.join(' ');
   expect(Object.values(METRICS).filter(([name]) => !wanted.includes(name))).toEqual([]);
 });
 
-test('every label that is asked for is one that some metric of ours has', () => {
+test('every label that an alert or a panel asks for is a label of some metric', () => {
   const ours = new Set<string>(Object.values(METRICS).flatMap(([, , labels]) => labels));
   // What Prometheus adds, and what a histogram has.
   for (const label of ['instance', 'pod', 'le']) ours.add(label);
@@ -45,7 +45,7 @@ test('every label that is asked for is one that some metric of ours has', () => 
   expect(names.filter((name) => !ours.has(name))).toEqual([]);
 });
 
-test('the rule is a PrometheusRule whose alerts say what happened and what to do', () => {
+test('the PrometheusRule has alerts that say what happened and what to do', () => {
   expect(prometheusRule()).toMatchObject({ apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule' });
   expect(new Set(alerts.map(({ alert }) => alert)).size).toBe(alerts.length);
   for (const { alert, labels, annotations } of alerts) {
@@ -55,7 +55,7 @@ test('the rule is a PrometheusRule whose alerts say what happened and what to do
   }
 });
 
-test('panels of the dashboard have ids and places of their own', () => {
+test('panels of the Grafana dashboard have ids and places of their own', () => {
   const { panels, uid, schemaVersion } = grafanaDashboard();
   expect({ uid, schemaVersion }).toEqual({ uid: 'handover', schemaVersion: 39 });
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ClusterWorld } from '../../test/cluster-world.ts';
 import { keysIn, keysMade } from '../../test/keys-made.ts';
 
-test('an operator’s rotation is seen in /metrics, and no key in anything that it says at trace level', async () => {
+test('/metrics of an operator shows a rotation, and nothing it prints at trace level holds a key', async () => {
   const made = keysMade();
   onTestFinished(() => made.end());
   const world = await ClusterWorld.open();

@@ -60,7 +60,7 @@ const ask = (path: string, token?: string): Promise<{ status: number; issuer: st
       .end();
   });
 
-test('without a token nothing is read; when the API server cannot say whose it is, neither; and no token is in the log', async () => {
+test('protected metrics are refused without a token, and while no API server can review it, and no token is in the log', async () => {
   await serve();
   expect(await ask('/metrics')).toMatchObject({
     status: 401,
@@ -106,7 +106,7 @@ const certify = async (folder: string, ca: string): Promise<void> => {
   }
 };
 
-test('its certificate may come later than the server, and change, without a restart', async () => {
+test('the certificate of protected metrics may come after the start, and change, without a restart', async () => {
   const folder = join(temporaryFolder(), 'tls');
   await serve(folder);
   expect((await ask('/metrics')).issuer).toContain('handover-metrics');

@@ -52,7 +52,7 @@ const scraped = (clock: TestClock, url: string, ...wanted: readonly RegExp[]): P
     return body;
   });
 
-test('a rotation is seen in /metrics, and no key in anything that is said at trace level', async () => {
+test('/metrics of run shows a rotation, and nothing it prints at trace level holds a key', async () => {
   const dir = join(root, 'home');
   await handover(['init', dir]);
   writeFileSync(join(dir, 'handover.yaml'), YAML);
@@ -130,7 +130,7 @@ test('a rotation is seen in /metrics, and no key in anything that is said at tra
   expect(keysIn(written, made.keys).length).toBeGreaterThan(0);
 });
 
-test('without --json a level only leaves lines out', async () => {
+test('--log-level without --json only leaves lines out', async () => {
   const dir = join(root, 'quiet');
   await handover(['init', dir]);
   const quiet = await handover(['run', dir, '--once', '--log-level', 'warn']);
@@ -138,7 +138,7 @@ test('without --json a level only leaves lines out', async () => {
   expect((await handover(['run', dir, '--once'])).stdout).toContain('default/internal: Stable');
 });
 
-test('an address that is none, and one that is taken, are one line', async () => {
+test('run reports in one line a metrics address that is none, and one that is taken', async () => {
   const dir = join(root, 'taken');
   await handover(['init', dir]);
   expect(await handover(['run', dir, '--once', '--metrics-address', 'here'])).toMatchObject({

@@ -11,7 +11,7 @@ import { referencePages } from './reference.ts';
 const path = (relative: string): string => fileURLToPath(new URL(`../../../../${relative}`, import.meta.url));
 const STALE = 'is not what the code says; run `npm run generate`';
 
-test('docs/reference is what the code says', async () => {
+test('docs/reference is as the code generates it', async () => {
   const made = await referencePages();
   // runtime.md is made from TSDoc: scripts/tsdoc/tsdoc.test.mjs
   expect(readdirSync(path('docs/reference')).sort(), STALE).toEqual(
@@ -27,7 +27,7 @@ test('docs/reference is what the code says', async () => {
   }
 });
 
-test('every error code has two sentences', () => {
+test('every error code is explained in two sentences', () => {
   for (const [code, { means, todo }] of Object.entries(ERROR_CODES)) {
     expect(means, code).toMatch(/\.$/);
     expect(todo, code).toMatch(/\.$/);
@@ -52,7 +52,7 @@ const callsIn = (line: string): readonly (readonly string[])[] =>
     .filter((part) => part.startsWith('handover '))
     .map((part) => part.split(/\s+/).slice(1));
 
-test('every example of a help is one that its command takes', async () => {
+test('every example in a help is accepted by its command', async () => {
   const examples = [
     ...((await referencePages())['commands.md'] ?? '').matchAll(/Examples:\n\n```text\n([^`]*)```/g),
   ]

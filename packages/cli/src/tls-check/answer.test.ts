@@ -25,17 +25,20 @@ const answerTo = async (version: Version): Promise<Buffer> => {
 test.each([
   ['TLS 1.2', 0x0303, true],
   ['TLS 1.3', 0x0304, false],
-] as const)('%s: an answer is understood once it is whole, and not before', async (version, wire, asks) => {
-  const bytes = await answerTo(version);
-  const whole = readAnswer(bytes);
-  expect(whole).toMatchObject({ kind: 'hello', version: wire, group: 0x1d, asksForCertificate: asks });
-  let length = bytes.length;
-  while (readAnswer(bytes.subarray(0, length - 1)) !== undefined) length--;
-  for (let cut = 0; cut < length; cut++)
-    expect([cut, readAnswer(bytes.subarray(0, cut))]).toEqual([cut, undefined]);
-});
+] as const)(
+  'an answer over %s is understood once it is whole, and not before',
+  async (version, wire, asks) => {
+    const bytes = await answerTo(version);
+    const whole = readAnswer(bytes);
+    expect(whole).toMatchObject({ kind: 'hello', version: wire, group: 0x1d, asksForCertificate: asks });
+    let length = bytes.length;
+    while (readAnswer(bytes.subarray(0, length - 1)) !== undefined) length--;
+    for (let cut = 0; cut < length; cut++)
+      expect([cut, readAnswer(bytes.subarray(0, cut))]).toEqual([cut, undefined]);
+  },
+);
 
-test('whatever comes is an answer, not enough, or not TLS; never an exception', async () => {
+test('an answer of any bytes is an answer, incomplete, or not TLS; never an exception', async () => {
   const real = [await answerTo('TLS 1.2'), await answerTo('TLS 1.3')];
   const damaged = fc
     .tuple(

@@ -51,7 +51,7 @@ const hex = (given: Partial<OutputSpec>, from: OutputMaterial = EC, word = WORD)
 
 describe('keystores', () => {
   test.each(['pkcs12', 'jks'] as const)(
-    'the same material gives the same %s, any other another',
+    'a keystore of the same material is the same %s, and of any other another',
     async (format) => {
       for (const content of ['identity', 'trust'] as const) {
         const one = hex({ format, content });
@@ -63,7 +63,7 @@ describe('keystores', () => {
     },
   );
 
-  test('no two keys are hidden under the same salt: a JKS would show the difference of both', () => {
+  test('keystores never hide two keys under the same salt: a JKS would show the difference of both', () => {
     const salt = (from: OutputMaterial): string => {
       const jks = hex({ format: 'jks' }, from);
       const head = '060a2b060104012a021101010500';
@@ -136,33 +136,31 @@ describe('PEM and DER', () => {
   });
 });
 
-describe('a password', () => {
-  test('a password does not print', () => {
-    const shown = [
-      String(WORD),
-      JSON.stringify({ WORD }),
-      inspect(WORD),
-      inspect({ WORD }, { showHidden: true }),
-    ];
-    for (const one of shown) expect(one).not.toContain('horse');
-  });
+test('a password does not print', () => {
+  const shown = [
+    String(WORD),
+    JSON.stringify({ WORD }),
+    inspect(WORD),
+    inspect({ WORD }, { showHidden: true }),
+  ];
+  for (const one of shown) expect(one).not.toContain('horse');
+});
 
-  test.each(['', 'short', 'two\nlines', 'tab\there', 'Zürich!', 'x'.repeat(129)])(
-    'a password %j is refused without being repeated',
-    (text) => {
-      let message = '';
-      try {
-        password(text);
-      } catch (error) {
-        message = String(error);
-      }
-      expect(message).toMatch(/password holds no usable password; write one line of 6 to 128/);
-      if (text !== '') expect(message).not.toContain(text);
-    },
-  );
+test.each(['', 'short', 'two\nlines', 'tab\there', 'Zürich!', 'x'.repeat(129)])(
+  'a password %j is refused without being repeated',
+  (text) => {
+    let message = '';
+    try {
+      password(text);
+    } catch (error) {
+      message = String(error);
+    }
+    expect(message).toMatch(/password holds no usable password; write one line of 6 to 128/);
+    if (text !== '') expect(message).not.toContain(text);
+  },
+);
 
-  test('a password ends before its line end', () => {
-    expect(hex({}, EC, password('correct horse\r\n'))).toBe(hex({}));
-    expect(hex({}, EC, password('correct horse '))).not.toBe(hex({}));
-  });
+test('a password ends before its line end', () => {
+  expect(hex({}, EC, password('correct horse\r\n'))).toBe(hex({}));
+  expect(hex({}, EC, password('correct horse '))).not.toBe(hex({}));
 });

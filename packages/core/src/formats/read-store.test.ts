@@ -30,7 +30,7 @@ const der = Buffer.from(ca.der).toString('hex');
 
 describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
   test.each([undefined, GOOD])(
-    'gives its certificates and the names of its keys; password: %s',
+    `a ${format} keystore gives its certificates and the names of its keys; password: %s`,
     (password) => {
       const identity = made(format, 'identity');
       expect(storeFormatOf(identity)).toBe(format);
@@ -46,13 +46,13 @@ describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
     },
   );
 
-  test('is refused with another password', () => {
+  test(`a ${format} keystore is refused with another password`, () => {
     expect(() => readStore(format, made(format, 'identity'), word('wrong horse'))).toThrowError(
       expect.objectContaining({ code: 'KEYSTORE_PASSWORD' }),
     );
   });
 
-  test('that is cut short or changed gives what is in it or a coded error, never a crash', () => {
+  test(`a ${format} keystore that is cut short or changed gives what is in it or a coded error, never a crash`, () => {
     const whole = Buffer.from(made(format, 'identity'));
     fc.assert(
       fc.property(fc.nat(whole.length - 1), fc.nat(255), fc.boolean(), (at, value, isCut) => {
@@ -69,7 +69,7 @@ describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
     );
   });
 
-  test('with one changed byte does not pass with its password', () => {
+  test(`a ${format} keystore with one changed byte does not pass with its password`, () => {
     const bytes = Buffer.from(made(format, 'trust'));
     const at = bytes.indexOf(Buffer.from(ca.der)) + 20;
     bytes[at] = (bytes[at] ?? 0) ^ 1;
@@ -79,7 +79,7 @@ describe.each(['pkcs12', 'jks'] as const)('a %s', (format) => {
   });
 });
 
-test('a certificate, a PEM file and nothing are no keystores; JCEKS is named', () => {
+test('a certificate, a PEM file and an empty file are no keystores; JCEKS is named', () => {
   for (const bytes of [ca.der, bytesOf(ca.pem), new Uint8Array()])
     expect(storeFormatOf(bytes)).toBeUndefined();
   expect(() => storeFormatOf(Buffer.from('cececece00000002', 'hex'))).toThrowError(

@@ -129,14 +129,14 @@ test('without the cross-certificate a verifier that holds only the old CA refuse
   ).rejects.toThrow();
 });
 
-test('a leaf three generations on reaches verifiers of each of them through two cross-certificates', async () => {
+test('a leaf three CA generations on reaches verifiers of each of them through two cross-certificates', async () => {
   const [one, two, three] = [await ca(1, 'ECDSA-P256'), await ca(2, 'ECDSA-P256'), await ca(3, 'ECDSA-P256')];
   const { pem: shown, key } = await leaf(three, 'ECDSA-P256');
   const chain = shown + (await cross(three, two)) + (await cross(two, one));
   for (const trusted of [one, two, three]) expect(await handshake(chain, key, [trusted])).toBe('!');
 });
 
-test('generations of different key types cross-sign each other', async () => {
+test('CA generations of different key types cross-sign each other', async () => {
   const [old, next] = [await ca(1, 'RSA-2048'), await ca(2, 'ECDSA-P384')];
   const { pem: shown, key } = await leaf(next, 'ECDSA-P256');
   for (const trusted of [[old], [next]]) {

@@ -41,7 +41,7 @@ const uris = fc.uniqueArray(
 
 const hexNumber = (bytes: Uint8Array): bigint => BigInt(`0x${Buffer.from(bytes).toString('hex')}`);
 
-test('whatever is issued reads back as it was asked for, in node and in our own parser', async () => {
+test('an issued certificate reads back as it was asked for, in Node and in our own parser', async () => {
   const input = fc.record({
     keyIndex: fc.nat(keys.length - 1),
     name: text,

@@ -150,7 +150,7 @@ test.each([
   [0, 'ISSUE_GENERATION'],
   [1.5, 'ISSUE_GENERATION'],
   [Number.NaN, 'ISSUE_GENERATION'],
-])('there is no generation %d', async (generation, code) => {
+])('CA generation %d is refused', async (generation, code) => {
   expect(await refusal(() => issueCa({ ...caInput, generation }))).toMatch(new RegExp(`^${code}`));
 });
 

@@ -34,14 +34,14 @@ test('a pod that starts while a kubelet may hand out the old bundle has not load
   expect(startedAt(story, write + LAG + second).plan().actions).toMatchObject([{ kind: 'activate' }]);
 });
 
-test('a silent consumer has reloadWithin from when the file itself can be late', () => {
+test('a silent consumer has reloadWithin from when a kubelet can have handed out the file last', () => {
   const story = introducing();
   expect(waits(story.pass(180 * second))).toEqual(['v: to load CA generation 2']);
   expect(waits(story.pass(LAG - second))).toEqual(['v: to load CA generation 2']);
   expect(story.pass(second).plan().actions).toMatchObject([{ kind: 'activate' }]);
 });
 
-test('a restart-only workload is rolled after that time, not before', () => {
+test('a restart-only workload is rolled once no kubelet hands out the old bundle, not before', () => {
   const story = introducing({ reload: 'restart', stripsCross: true });
   expect(story.pass(60 * second).plan().actions).toEqual([]);
   expect(waits(story)).toEqual([

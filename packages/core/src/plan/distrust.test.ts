@@ -15,119 +15,117 @@ const at = (phase: 'Stable' | 'Introducing' | 'Activating'): Story => {
   return story;
 };
 
-describe('distrust', () => {
-  test('distrust of the only generation puts a new one in its place, vouched for by the old one', () => {
-    const story = at('Stable');
-    story.distrust = [1];
-    const [swap] = story.plan().actions;
-    expect(swap).toMatchObject({
-      kind: 'distrust',
-      generations: [1],
-      replacement: { generation: 2, minted: true, crossBy: 1 },
-    });
-    story.run();
-    expect(story.held('trust')).toBe('ca2');
-    expect(story.objects.get('web')?.leaf).toMatchObject({ issuer: 'ca2', chain: ['x2'] });
-    expect(story.plan().phase).toBe('Retiring');
+test('distrust of the only generation puts a new one in its place, vouched for by the old one', () => {
+  const story = at('Stable');
+  story.distrust = [1];
+  const [swap] = story.plan().actions;
+  expect(swap).toMatchObject({
+    kind: 'distrust',
+    generations: [1],
+    replacement: { generation: 2, minted: true, crossBy: 1 },
   });
+  story.run();
+  expect(story.held('trust')).toBe('ca2');
+  expect(story.objects.get('web')?.leaf).toMatchObject({ issuer: 'ca2', chain: ['x2'] });
+  expect(story.plan().phase).toBe('Retiring');
+});
 
-  test('distrust of the current generation lets the one that waits take its place', () => {
-    const story = at('Introducing');
-    story.distrust = [1];
-    expect(story.plan().actions).toMatchObject([
-      { kind: 'distrust', replacement: { generation: 2, minted: false, crossBy: 1 } },
-    ]);
-  });
+test('distrust of the current generation lets the one that waits take its place', () => {
+  const story = at('Introducing');
+  story.distrust = [1];
+  expect(story.plan().actions).toMatchObject([
+    { kind: 'distrust', replacement: { generation: 2, minted: false, crossBy: 1 } },
+  ]);
+});
 
-  test('distrust of the next generation leaves everything else as it is, and its schedule alive', () => {
-    const story = at('Introducing');
-    story.distrust = [2];
-    story.run();
-    story.acknowledgeAll().pass(day).run();
-    expect(story.roles()).toBe('1:current');
-    story.pass(800 * day);
-    const actions = story.run();
-    expect(actions.filter((action) => action.kind === 'mint')).toMatchObject([
-      { generation: 3, id: 'schedule-1-1' },
-    ]);
-  });
+test('distrust of the next generation leaves everything else as it is, and its schedule alive', () => {
+  const story = at('Introducing');
+  story.distrust = [2];
+  story.run();
+  story.acknowledgeAll().pass(day).run();
+  expect(story.roles()).toBe('1:current');
+  story.pass(800 * day);
+  const actions = story.run();
+  expect(actions.filter((action) => action.kind === 'mint')).toMatchObject([
+    { generation: 3, id: 'schedule-1-1' },
+  ]);
+});
 
-  test('distrust includes the CA that cross-signed the distrusted one, or its cross-certificate would bring it back', () => {
-    const story = at('Activating');
-    expect(story.roles()).toBe('2:current 1:previous');
-    story.distrust = [2];
-    expect(story.plan().actions).toMatchObject([
-      // Every verifier holds the previous one, and some may not hold the current one yet.
-      { kind: 'distrust', generations: [2, 1], replacement: { generation: 3, crossBy: 1 } },
-    ]);
-    story.run();
-    expect(story.held('trust')).toBe('ca3');
-    expect(story.objects.get('web')?.leaf?.chain).toEqual(['x3']);
-  });
+test('distrust includes the CA that cross-signed the distrusted one, or its cross-certificate would bring it back', () => {
+  const story = at('Activating');
+  expect(story.roles()).toBe('2:current 1:previous');
+  story.distrust = [2];
+  expect(story.plan().actions).toMatchObject([
+    // Every verifier holds the previous one, and some may not hold the current one yet.
+    { kind: 'distrust', generations: [2, 1], replacement: { generation: 3, crossBy: 1 } },
+  ]);
+  story.run();
+  expect(story.held('trust')).toBe('ca3');
+  expect(story.objects.get('web')?.leaf?.chain).toEqual(['x3']);
+});
 
-  test('distrust of the previous generation keeps the current one', () => {
-    const story = at('Activating');
-    story.distrust = [1];
-    expect(story.plan().actions).toMatchObject([
-      { kind: 'distrust', generations: [1], replacement: undefined },
-    ]);
-  });
+test('distrust of the previous generation keeps the current one', () => {
+  const story = at('Activating');
+  story.distrust = [1];
+  expect(story.plan().actions).toMatchObject([
+    { kind: 'distrust', generations: [1], replacement: undefined },
+  ]);
+});
 
-  test('distrust is done only when every verifier is shown to have dropped it', () => {
-    const story = at('Stable');
-    story.distrust = [1];
-    story.run();
-    story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' }).pass(day);
-    expect(story.plan().blockedBy).toMatchObject([
-      { consumer: 'web', waitsFor: 'to load a bundle without CA generation 1' },
-    ]);
-    story.acknowledgeAll();
-    expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
-    story.run();
-    expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
-  });
+test('distrust is done only when every verifier is shown to have dropped it', () => {
+  const story = at('Stable');
+  story.distrust = [1];
+  story.run();
+  story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' }).pass(day);
+  expect(story.plan().blockedBy).toMatchObject([
+    { consumer: 'web', waitsFor: 'to load a bundle without CA generation 1' },
+  ]);
+  story.acknowledgeAll();
+  expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
+  story.run();
+  expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
+});
 
-  test('distrust rests on the word of an owner whose server can show only what it trusts, not what it has given up', () => {
-    const story = at('Stable');
-    const canary = (...anchors: readonly string[]): void => {
-      const proof = { by: 'probed', anchors, issuer: 'ca2', at: story.now } as const;
-      story.consumers = story.consumers.map((consumer) => ({
-        ...consumer,
-        ownersWord: true,
-        instances: consumer.instances.map((instance) => ({ ...instance, proofs: [proof] })),
-      }));
-    };
-    story.distrust = [1];
-    story.run();
-    story.pass(day);
-    canary('ca2', 'ca1');
-    expect(story.plan().blockedBy).toMatchObject([
-      { consumer: 'web', waitsFor: 'to load a bundle without CA generation 1' },
-    ]);
-    canary('ca2');
-    expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
-  });
+test('distrust rests on the word of an owner whose server can show only what it trusts, not what it has given up', () => {
+  const story = at('Stable');
+  const canary = (...anchors: readonly string[]): void => {
+    const proof = { by: 'probed', anchors, issuer: 'ca2', at: story.now } as const;
+    story.consumers = story.consumers.map((consumer) => ({
+      ...consumer,
+      ownersWord: true,
+      instances: consumer.instances.map((instance) => ({ ...instance, proofs: [proof] })),
+    }));
+  };
+  story.distrust = [1];
+  story.run();
+  story.pass(day);
+  canary('ca2', 'ca1');
+  expect(story.plan().blockedBy).toMatchObject([
+    { consumer: 'web', waitsFor: 'to load a bundle without CA generation 1' },
+  ]);
+  canary('ca2');
+  expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done', generations: [1] }]);
+});
 
-  test('distrust does not wait for a pause to end, and of a generation that is gone does nothing', () => {
-    const story = at('Stable').set({ paused: true });
-    story.distrust = [1];
-    expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
-    story.distrust = [77];
-    expect(story.plan().actions).toEqual([]);
-  });
+test('distrust does not wait for a pause to end, and of a generation that is gone does nothing', () => {
+  const story = at('Stable').set({ paused: true });
+  story.distrust = [1];
+  expect(story.plan().actions).toMatchObject([{ kind: 'distrust' }]);
+  story.distrust = [77];
+  expect(story.plan().actions).toEqual([]);
+});
 
-  test('distrust that one verifier never confirms ends all the same before the current CA does', () => {
-    const story = at('Stable');
-    story.distrust = [1];
-    story.run();
-    story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' });
-    const { since, anchors } = story.authority?.generations[0] ?? { since: 0, anchors: [{ notAfter: 0 }] };
-    story.now = instant(since + 0.75 * (anchors[0].notAfter - since) - 1);
-    story.run();
-    expect(story.roles()).toBe('2:current 1:distrusted');
-    story.pass(1);
-    expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done' }]);
-  });
+test('distrust that one verifier never confirms ends all the same before the current CA does', () => {
+  const story = at('Stable');
+  story.distrust = [1];
+  story.run();
+  story.acknowledge('web', { anchors: ['ca2', 'ca1'], issuer: 'ca2' });
+  const { since, anchors } = story.authority?.generations[0] ?? { since: 0, anchors: [{ notAfter: 0 }] };
+  story.now = instant(since + 0.75 * (anchors[0].notAfter - since) - 1);
+  story.run();
+  expect(story.roles()).toBe('2:current 1:distrusted');
+  story.pass(1);
+  expect(story.plan().actions).toMatchObject([{ kind: 'distrust-done' }]);
 });
 
 describe('a Leaf that keeps its key', () => {

@@ -12,19 +12,19 @@ describe('evidence', () => {
     return story;
   };
 
-  test('evidence time stands at gate 1 for a hot consumer that says nothing', () => {
+  test('reloadWithin alone opens gate 1 for a hot consumer that says nothing', () => {
     const story = introducing();
     expect(waits(story)).toEqual(['v: to load CA generation 2']);
     expect(story.pass(180_000).plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
-  test('evidence time never overrules a consumer that says it has not loaded', () => {
+  test('reloadWithin alone never overrules a consumer that says it has not loaded', () => {
     const story = introducing({ ownersWord: true });
     story.acknowledge('v', { anchors: ['ca1'] }).pass(hour);
     expect(waits(story)).toEqual(['v: to load CA generation 2']);
   });
 
-  test('evidence time never overrules a canary that was refused beside its control', () => {
+  test('reloadWithin alone never overrules a canary that was refused beside its control', () => {
     const story = introducing({ ownersWord: true });
     const [v] = story.consumers;
     const instances = v?.instances.map((one) => ({
@@ -35,7 +35,7 @@ describe('evidence', () => {
     expect(waits(story.pass(hour))).toEqual(['v: to load CA generation 2']);
   });
 
-  test('a canary that was accepted is enough', () => {
+  test('an accepted canary alone is evidence', () => {
     const story = introducing();
     const [v] = story.consumers;
     const proofs = [{ by: 'probed' as const, anchors: ['ca2'], at: story.now }];

@@ -52,7 +52,7 @@ const waits = (story: Story): readonly string[] =>
 
 const WEB = { leaf: 'default/web', object: 'web' };
 
-test('evidence about another leaf is no evidence: both questions wait, and both leaves are named', () => {
+test('evidence about another leaf is no evidence: trust and leaf both wait, and both leaves are named', () => {
   const story = go(rotating(WEB), (world) => [current(world, 'api')]);
   expect(story.plan().phase).toBe('Introducing');
   expect(new Set(waits(story))).toEqual(
@@ -70,13 +70,13 @@ test('a certificate with the names of another Leaf is no evidence, though no obj
   expect(story.plan().phase).toBe('Introducing');
 });
 
-test('an earlier leaf of its own counts, and so does a program with several leaves', () => {
+test('an earlier leaf of the consumer’s own counts, and so does a program with several leaves', () => {
   expect(go(rotating(WEB), () => [{ fingerprint: 'earlier' }]).roles()).toBe('2:current');
   const both = go(rotating(WEB), (world) => [current(world, 'api'), current(world, 'web')]);
   expect(both.roles()).toBe('2:current');
 });
 
-test('a consumer that names no Leaf may show any', () => {
+test('a consumer that names no Leaf may show any leaf', () => {
   expect(go(rotating(undefined), (world) => [current(world, 'api')]).roles()).toBe('2:current');
 });
 

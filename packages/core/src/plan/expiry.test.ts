@@ -23,7 +23,7 @@ test('a CA that is not replaced in time is warned of, then it is critical, and i
   expect(at(story, 1).plan().notes[0]?.message).toContain('expired at 2032-09-27');
 });
 
-test('a rotation that comes to its end in time is never warned of', () => {
+test('a rotation that ends in time causes no warning', () => {
   const story = new Story();
   story.run();
   for (let time = 0; time < 3 * LIFETIME; time += 5 * day) {
@@ -48,7 +48,7 @@ test('an old CA that cannot be retired is warned of as long as its leaves may be
   );
 });
 
-test('a leaf is about to expire by the same shares, counted from its renewal', () => {
+test('a leaf is about to expire by the same shares as a CA, counted from its renewal', () => {
   const leaf = { notBefore: instant(T0 - hour), notAfter: instant(T0 + 100 * day) };
   const due = renewalDueAt(leaf, 0.5);
   expect(due).toBe(T0 + 50 * day);

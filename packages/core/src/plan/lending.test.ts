@@ -29,7 +29,7 @@ test('no leaf is remembered past the end of its CA', () => {
   ]);
 });
 
-test('a step that was decided before keeps what was remembered since', () => {
+test('a step that was decided before a leaf was remembered keeps that leaf', () => {
   const state = begun();
   const raised = lending(state, instant(T0 + day), true) ?? expect.fail('not raised');
   const stepped = { ...state, revision: state.revision + 1 };

@@ -80,7 +80,7 @@ const activated = (): Story => {
 const waitOf = (story: Story): string | undefined =>
   story.plan().blockedBy.find(({ consumer }) => consumer === 'pod own/web')?.waitsFor;
 
-test('a pod with a certificate of the old CA is waited for, until the last one ended and no longer', () => {
+test('a pod with a certificate of the old CA is waited for until its last certificate has ended, and no longer', () => {
   const story = activated();
   holder(story, { issuer: 'ca1', created: T0 });
   expect(waitOf(story)).toMatch(
@@ -90,7 +90,7 @@ test('a pod with a certificate of the old CA is waited for, until the last one e
   expect(story.run().map(({ kind }) => kind)).toContain('retire');
 });
 
-test('the new certificate alone does not show that its process has loaded it; its owner’s word or a proof does', () => {
+test('a new certificate alone does not show that its pod has loaded it; its owner’s word or a proof does', () => {
   const story = activated();
   holder(story, { issuer: 'ca2', created: T0 });
   expect(waitOf(story)).toContain('to load its new certificate');
@@ -101,7 +101,7 @@ test('the new certificate alone does not show that its process has loaded it; it
   expect(story.run().map(({ kind }) => kind)).toContain('retire');
 });
 
-test('what the process shows counts though its certificate is not known any more, in its own namespace', () => {
+test('a proof of a pod counts though its certificate is not known any more, in the authority’s own namespace', () => {
   const story = activated();
   const proofs: readonly Proof[] = [{ by: 'probed', issuer: 'ca2', at: story.now }];
   holder(story, { issuer: 'ca1', created: T0, proofs });
@@ -119,7 +119,7 @@ test('a pod that is younger than the new CA has never had another certificate', 
   expect(story.run().map(({ kind }) => kind)).toContain('retire');
 });
 
-test('pods have a date of their own, which outlasts a step that was decided before', () => {
+test('the end of the last certificate for a pod has a date of its own, which outlasts a step that was decided before', () => {
   const story = activated();
   const [, previous] = story.authority?.generations ?? [];
   expect(previous).toMatchObject({ role: 'previous', podsUntil: T0 + 3 * day });

@@ -39,7 +39,7 @@ test('a wait that reloadWithin ends has a date, which draws nearer', () => {
   expect(story.plan().phase).toBe('Activating');
 });
 
-test('a wait that only evidence ends has none, whatever else the planner wakes for', () => {
+test('a wait that only evidence ends has no date, whatever else the planner wakes for', () => {
   const story = rotating((one) =>
     one.consumer('web', {
       presents: ['web'],

@@ -4,56 +4,54 @@ import { describe, expect, test } from 'vitest';
 import { anchor, LIFETIME, Story, T0, waits } from '../../test/story.ts';
 import { explain } from './explain.ts';
 
-describe('a first install', () => {
-  test('a first install makes generation 1, then writes every object once, and restarts nothing', () => {
-    const story = new Story()
-      .leaf('web')
-      .consumer('old', { reload: 'restart', presents: ['web'], verifies: ['web'] });
-    expect(story.run().map((action) => action.kind)).toEqual(['mint', 'write-bundle', 'write-leaf']);
-    expect(story.roles()).toBe('1:current');
-    story.pass(hour);
-    expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
-  });
+test('a first install makes generation 1, then writes every object once, and restarts nothing', () => {
+  const story = new Story()
+    .leaf('web')
+    .consumer('old', { reload: 'restart', presents: ['web'], verifies: ['web'] });
+  expect(story.run().map((action) => action.kind)).toEqual(['mint', 'write-bundle', 'write-leaf']);
+  expect(story.roles()).toBe('1:current');
+  story.pass(hour);
+  expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
+});
 
-  test('a first install retires nothing, whatever cannot be written', () => {
-    const story = new Story().leaf('web').leaf('api');
-    story.run();
-    const [web, trust] = [story.objects.get('web'), story.objects.get('trust')];
-    const absent = { version: '', revision: undefined, anchors: [], changedAt: story.now, leaf: undefined };
-    story.objects.set('api', { id: 'api', ...absent, obstacle: 'no such user' });
-    if (web && trust) story.objects.set('web', { ...web, revision: 0, obstacle: 'read-only' });
-    expect(story.plan()).toMatchObject({ phase: 'Stable' });
-  });
+test('a first install retires nothing, whatever cannot be written', () => {
+  const story = new Story().leaf('web').leaf('api');
+  story.run();
+  const [web, trust] = [story.objects.get('web'), story.objects.get('trust')];
+  const absent = { version: '', revision: undefined, anchors: [], changedAt: story.now, leaf: undefined };
+  story.objects.set('api', { id: 'api', ...absent, obstacle: 'no such user' });
+  if (web && trust) story.objects.set('web', { ...web, revision: 0, obstacle: 'read-only' });
+  expect(story.plan()).toMatchObject({ phase: 'Stable' });
+});
 
-  test('a first install takes CAs that are in use as a generation without a key, and puts the new one beside them first', () => {
-    const story = new Story();
-    story.adoptable = [anchor('theirs'), anchor('carried over')];
-    story.run();
-    expect(story.roles()).toBe('1:next 0:current');
-    expect(story.held('trust')).toBe('ca1 theirs carried over');
-    expect(story.plan().blockedBy).not.toEqual([]);
-  });
+test('a first install takes CAs that are in use as a generation without a key, and puts the new one beside them first', () => {
+  const story = new Story();
+  story.adoptable = [anchor('theirs'), anchor('carried over')];
+  story.run();
+  expect(story.roles()).toBe('1:next 0:current');
+  expect(story.held('trust')).toBe('ca1 theirs carried over');
+  expect(story.plan().blockedBy).not.toEqual([]);
+});
 
-  test('a first install goes on counting from what is out there when its state was lost', () => {
-    const story = new Story().consumer('old', {
-      reload: 'restart',
-      workload: { stamp: { trust: 7, distrusts: 0 }, rolling: false },
-    });
-    story.objects.set('trust', {
-      id: 'trust',
-      version: '4',
-      revision: 21,
-      anchors: [{ fingerprint: 'ca7', since: T0 }],
-      changedAt: T0,
-      leaf: undefined,
-    });
-    story.adoptable = [anchor('ca7')];
-    expect(story.plan().actions).toMatchObject([
-      { kind: 'mint', generation: 8, revision: 22, expect: undefined },
-    ]);
-    story.run();
-    expect(story.roles()).toBe('8:next 7:current');
+test('a first install goes on counting from what is out there when its state was lost', () => {
+  const story = new Story().consumer('old', {
+    reload: 'restart',
+    workload: { stamp: { trust: 7, distrusts: 0 }, rolling: false },
   });
+  story.objects.set('trust', {
+    id: 'trust',
+    version: '4',
+    revision: 21,
+    anchors: [{ fingerprint: 'ca7', since: T0 }],
+    changedAt: T0,
+    leaf: undefined,
+  });
+  story.adoptable = [anchor('ca7')];
+  expect(story.plan().actions).toMatchObject([
+    { kind: 'mint', generation: 8, revision: 22, expect: undefined },
+  ]);
+  story.run();
+  expect(story.roles()).toBe('8:next 7:current');
 });
 
 describe('a rotation', () => {
@@ -144,7 +142,7 @@ describe('a rotation', () => {
     expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
   });
 
-  test('names an object that cannot be written, and writes the others', () => {
+  test('a rotation names an object that cannot be written, and writes the others', () => {
     const story = begun();
     const trust = story.objects.get('trust');
     if (trust) story.objects.set('trust', { ...trust, obstacle: 'forbidden' });
@@ -156,7 +154,7 @@ describe('a rotation', () => {
     expect(waits(story)).toEqual(['trust: to be writable: forbidden']);
   });
 
-  test('a rotation changes a Secret once and only then asks when it is Instant', () => {
+  test('a rotation with strategy Instant changes a Secret once and only then asks', () => {
     const story = begun().acknowledgeAll().set({ strategy: 'Instant' });
     const done = story.run();
     expect(done.map((action) => action.kind)).toEqual(['mint', 'activate', 'write-bundle', 'write-leaf']);
@@ -254,7 +252,7 @@ test('where no cross-certificate helps, gate 1 opens only when little is left of
   expect(story.plan().actions).toMatchObject([{ kind: 'activate' }]);
 });
 
-test('planning on the result of one’s own actions gives nothing of the same kind', () => {
+test('a plan on the result of its own actions has nothing more of the same kind', () => {
   const consumer = fc.record({
     reload: fc.constantFrom('hot' as const, 'restart' as const, 'unknown' as const, 'field' as const),
     ownersWord: fc.boolean(),

@@ -51,79 +51,77 @@ const activated = (put: (story: Story) => void): Story => {
 const asked = (story: Story): readonly string[] =>
   story.plan().actions.flatMap((action) => (action.kind === 'reissue' ? [action.object] : []));
 
-describe('a Secret that another program writes', () => {
-  test('a Secret that another program writes is asked for a new leaf when another CA signs, never written, and holds gate 2 until the leaf is there', () => {
-    const story = activated((one) => lent(one, 'cm', 'ca1'));
-    const [action] = story.plan().actions;
-    expect(action).toEqual({ kind: 'reissue', object: 'cm', expect: '1', why: 'CA generation 2 signs now' });
-    expect(explain(story.plan())[0]).toBe('Ask for a new leaf in cm, because CA generation 2 signs now.');
-    story.run();
-    story.pass(day);
-    expect(asked(story)).toEqual([]);
-    expect(waits(story)).toContain('cm: to get a leaf of CA generation 2 from cert-manager');
-    lent(story, 'cm', 'ca2', { since: T0 });
-    story.pass(hour);
-    expect(waits(story)).toEqual([
-      expect.stringContaining('annotate its Certificate with handover.dev/reload'),
-    ]);
-    story.consumer('web', { presents: ['cm'], verifies: ['cm'] }).acknowledgeAll();
-    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
-  });
+test('a Secret that another program writes is asked for a new leaf when another CA signs, never written, and holds gate 2 until the leaf is there', () => {
+  const story = activated((one) => lent(one, 'cm', 'ca1'));
+  const [action] = story.plan().actions;
+  expect(action).toEqual({ kind: 'reissue', object: 'cm', expect: '1', why: 'CA generation 2 signs now' });
+  expect(explain(story.plan())[0]).toBe('Ask for a new leaf in cm, because CA generation 2 signs now.');
+  story.run();
+  story.pass(day);
+  expect(asked(story)).toEqual([]);
+  expect(waits(story)).toContain('cm: to get a leaf of CA generation 2 from cert-manager');
+  lent(story, 'cm', 'ca2', { since: T0 });
+  story.pass(hour);
+  expect(waits(story)).toEqual([
+    expect.stringContaining('annotate its Certificate with handover.dev/reload'),
+  ]);
+  story.consumer('web', { presents: ['cm'], verifies: ['cm'] }).acknowledgeAll();
+  expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+});
 
-  test('a Secret that another program writes that came after the old CA had signed last never held a leaf of it', () => {
-    const story = activated(() => undefined);
-    story.pass(hour);
-    lent(story, 'cm', 'ca2', { since: story.now });
-    story.pass(hour);
-    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
-  });
+test('a Secret of another program that came after the old CA had signed last never held a leaf of it', () => {
+  const story = activated(() => undefined);
+  story.pass(hour);
+  lent(story, 'cm', 'ca2', { since: story.now });
+  story.pass(hour);
+  expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+});
 
-  test('a Secret that another program writes whose program renews unasked is only waited for, with the end of its leaf', () => {
-    const story = activated((one) => lent(one, 'pod', 'ca1', { program: 'kubelet', asked: 'never' }));
-    expect(asked(story)).toEqual([]);
-    expect(waits(story)).toContain(
-      'pod: to get a leaf of CA generation 2 from kubelet (kubelet renews it without being asked; its old leaf ends at 2030-04-01T00:00:00.000Z)',
-    );
-  });
+test('a Secret of another program that renews unasked is only waited for, with the end of its leaf', () => {
+  const story = activated((one) => lent(one, 'pod', 'ca1', { program: 'kubelet', asked: 'never' }));
+  expect(asked(story)).toEqual([]);
+  expect(waits(story)).toContain(
+    'pod: to get a leaf of CA generation 2 from kubelet (kubelet renews it without being asked; its old leaf ends at 2030-04-01T00:00:00.000Z)',
+  );
+});
 
-  test('a Secret that another program writes whose program fails is named with the reason', () => {
-    const failing = 'Certificate cm: denied by policy';
-    const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending', failing }));
-    expect(waits(story).join()).toContain(`from cert-manager (${failing}; its old leaf ends at`);
-  });
+test('a Secret of another program that fails is named with the reason', () => {
+  const failing = 'Certificate cm: denied by policy';
+  const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending', failing }));
+  expect(waits(story).join()).toContain(`from cert-manager (${failing}; its old leaf ends at`);
+});
 
-  test('a Secret that another program writes without a leaf of the old CA that is still valid holds nothing up', () => {
-    const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending' }));
-    story.pass(91 * day);
-    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
-  });
+test('a Secret of another program without a valid leaf of the old CA holds nothing up', () => {
+  const story = activated((one) => lent(one, 'cm', 'ca1', { asked: 'pending' }));
+  story.pass(91 * day);
+  expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+});
 
-  test('a Secret that another program writes is asked again when its bundle holds a distrusted CA', () => {
-    const story = new Story();
-    story.run();
-    story.rotate.push('now');
-    story.act(story.plan().actions[0] ?? expect.fail('no mint'));
-    lent(
-      story,
-      'cm',
-      'ca1',
-      {},
-      { anchors: ['ca2', 'ca1'].map((fingerprint) => ({ fingerprint, since: T0 })) },
-    );
-    story.distrust.push(2);
-    story.act(story.plan().actions[0] ?? expect.fail('no distrust'));
-    expect(story.roles()).toBe('2:distrusted 1:current');
-    expect(story.plan().actions.find(({ kind }) => kind === 'reissue')).toMatchObject({
-      object: 'cm',
-      why: 'its bundle holds CA generation 2, which is distrusted',
-    });
+test('a Secret that another program writes is asked again when its bundle holds a distrusted CA', () => {
+  const story = new Story();
+  story.run();
+  story.rotate.push('now');
+  story.act(story.plan().actions[0] ?? expect.fail('no mint'));
+  lent(
+    story,
+    'cm',
+    'ca1',
+    {},
+    { anchors: ['ca2', 'ca1'].map((fingerprint) => ({ fingerprint, since: T0 })) },
+  );
+  story.distrust.push(2);
+  story.act(story.plan().actions[0] ?? expect.fail('no distrust'));
+  expect(story.roles()).toBe('2:distrusted 1:current');
+  expect(story.plan().actions.find(({ kind }) => kind === 'reissue')).toMatchObject({
+    object: 'cm',
+    why: 'its bundle holds CA generation 2, which is distrusted',
   });
 });
 
 describe('waves', () => {
   const names = Array.from({ length: 30 }, (_, index) => `cm${index}`);
 
-  test('waves leave at most 20 new leaves on their way, those that are pending included', () => {
+  test('waves of reissues leave at most 20 new leaves on their way, those that are pending included', () => {
     const story = activated((one) => {
       names.forEach((id, index) => {
         lent(one, id, 'ca1', { asked: index < 5 ? 'pending' : 'can' });
@@ -136,7 +134,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(['cm20']);
   });
 
-  test('waves go on past leaves that fail', () => {
+  test('waves of reissues go on past leaves that fail', () => {
     const story = activated((one) => {
       names.forEach((id, index) => {
         lent(one, id, 'ca1', index < 20 ? { asked: 'pending', failing: 'no' } : {});
@@ -145,7 +143,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
-  test('waves go on past leaves that are slow, such as those that nobody approves', () => {
+  test('waves of reissues go on past leaves that are slow, such as those without approval', () => {
     const remark = 'CertificateRequest cm0-2 is not approved since yesterday';
     const story = activated((one) => {
       names.forEach((id, index) => {
@@ -155,7 +153,7 @@ describe('waves', () => {
     expect(asked(story)).toEqual(names.slice(20));
   });
 
-  test('waves of another namespace delay that namespace only', () => {
+  test('waves of reissues in another namespace delay that namespace only', () => {
     const story = activated((one) => {
       names.forEach((id) => {
         lent(one, id, 'ca1', { asked: 'pending', namespace: 'evil' }, { elsewhere: true });
@@ -168,14 +166,12 @@ describe('waves', () => {
   });
 });
 
-describe('another namespace', () => {
-  test('another namespace holds a rotation up until its leaf has ended, and no longer', () => {
-    const story = activated((one) => lent(one, 'far', 'ca1', { asked: 'pending' }, { elsewhere: true }));
-    story.pass(80 * day);
-    expect(waits(story)).toEqual(['far: to get a leaf of CA generation 2 from cert-manager']);
-    story.pass(10 * day);
-    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
-  });
+test('another namespace holds a rotation up until its leaf has ended, and no longer', () => {
+  const story = activated((one) => lent(one, 'far', 'ca1', { asked: 'pending' }, { elsewhere: true }));
+  story.pass(80 * day);
+  expect(waits(story)).toEqual(['far: to get a leaf of CA generation 2 from cert-manager']);
+  story.pass(10 * day);
+  expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
 });
 
 describe('a Secret that is gone', () => {
@@ -184,14 +180,14 @@ describe('a Secret that is gone', () => {
     lent(story, 'cm', 'ca2', { asked: 'never', gone: true }, { anchors: [{ fingerprint: 'ca2', since }] });
   };
 
-  test('a Secret that is gone holds nothing up while nobody is known to read it', () => {
+  test('a Secret that is gone holds nothing up while no consumer is known to read it', () => {
     const story = activated((one) => lent(one, 'cm', 'ca1'));
     lost(story);
     story.pass(hour);
     expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   });
 
-  test('a Secret that is gone holds a rotation up by a process that began before, until that one has begun anew', () => {
+  test('a Secret that is gone holds a rotation up by a process that began before, until that process has begun anew', () => {
     const story = activated((one) => {
       lent(one, 'cm', 'ca1');
       one.consumer('web', { reload: 'unknown', presents: ['cm'], verifies: [], workload: undefined });

@@ -108,7 +108,7 @@ describe('restart-only workloads', () => {
     expect(story.plan().notes).toMatchObject([{ code: 'CannotRestart', object: 'b' }]);
   });
 
-  test('one whose rollout fails is named, and keeps no place that others wait for', () => {
+  test('a restart-only workload whose rollout fails is named, and keeps no place that others wait for', () => {
     const story = activated().pass(10_000);
     story.run();
     expect(story.plan().actions).toEqual([]);
@@ -123,7 +123,7 @@ describe('restart-only workloads', () => {
     expect(waits(story)[0]).toMatch(/^a: to restart .*\(missing: a-\d/);
   });
 
-  test('one whose rollout fails for reasons of its own is not reported', () => {
+  test('a restart-only workload whose rollout fails for reasons of its own is not reported', () => {
     const story = new Story().leaf('web');
     pods(story, 'a', 1);
     known(story, 'a', { failing: 'no progress' });

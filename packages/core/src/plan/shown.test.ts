@@ -33,7 +33,7 @@ const opened = (story: Story): { readonly step: string | undefined; readonly sho
 
 const ways = (shown: readonly Shown[]) => Object.fromEntries(shown.map(({ consumer, by }) => [consumer, by]));
 
-test('each consumer is named with what it had shown when the gate opened', () => {
+test('a step names each consumer with the evidence it had shown when the gate opened', () => {
   const story = new Story()
     .leaf('web')
     .consumer('web', { presents: ['web'], verifies: ['web'] })
@@ -51,7 +51,7 @@ test('each consumer is named with what it had shown when the gate opened', () =>
   expect(ways(retire.shown)).toEqual({ web: 'acknowledged', field: 'written' });
 });
 
-test('where readers are declared and none is, it is time that opened the gate, for each object', () => {
+test('a step without declared readers names time as the evidence for each object', () => {
   const story = new Story().leaf('web').set({ consumersFound: false });
   story.run();
   story.pass(day);
@@ -67,7 +67,7 @@ test('where readers are declared and none is, it is time that opened the gate, f
   });
 });
 
-test('a consumer that a step did not wait for is named with none', () => {
+test('a step names a consumer that it did not wait for without evidence', () => {
   const story = new Story()
     .leaf('web')
     .consumer('web', { presents: ['web'], verifies: ['web'] })

@@ -7,7 +7,7 @@ const phrases = (...waits: readonly (readonly [consumer: string, waitsFor: strin
     ({ phrase }) => phrase,
   );
 
-test('consumers that have to do the same thing stand in one sentence, since the earliest', () => {
+test('consumers that have to do the same thing are named in one sentence, since the earliest', () => {
   const groups = waitGroups([
     { consumer: 'web', waitsFor: 'to load CA generation 3', since: '2030-01-02T00:00:00.000Z' },
     { consumer: 'db', waitsFor: 'to restart with CA generation 3', since: '2030-01-02T00:00:00.000Z' },
@@ -20,7 +20,7 @@ test('consumers that have to do the same thing stand in one sentence, since the 
   ]);
 });
 
-test('one line has the first phrases, and counts the others', () => {
+test('a text about several waits has the first phrases, and counts the others', () => {
   const waits = ['to load a', 'to load b', 'to load c'].map((waitsFor) => ({
     consumer: 'web',
     waitsFor,
@@ -29,24 +29,24 @@ test('one line has the first phrases, and counts the others', () => {
   expect(waitingText(waits, 2)).toBe('waiting for web to load a; waiting for web to load b; and 1 more');
 });
 
-test('a sentence of its own needs no consumer', () => {
+test('a blocker that is a sentence of its own is told without a consumer', () => {
   expect(phrases(['rotation.paused', 'paused: set spec.rotation.paused to false to go on'])).toEqual([
     'paused: set spec.rotation.paused to false to go on',
   ]);
 });
 
-test('of many names the first are listed, and the others counted', () => {
+test('a text with many names lists the first, and counts the others', () => {
   expect(phrases(...[...'abcdefg'].map((name) => [name, 'to load it'] as const))).toEqual([
     'waiting for a, b, c, d, e and 2 more to load it',
   ]);
   expect(listed(['a', 'b', 'c'], 2)).toBe('a, b and 1 more');
 });
 
-test('a phrase becomes a sentence with a capital and one full stop', () => {
+test('a phrase about a wait becomes a sentence with a capital and one full stop', () => {
   expect([sentenceOf('waiting'), sentenceOf('waiting.')]).toEqual(['Waiting.', 'Waiting.']);
 });
 
-test('one CA generation and several are named in the right number, also by a plan', () => {
+test('a text about one CA generation or several has the right number, also in a plan', () => {
   expect(caGenerations([3])).toBe('CA generation 3');
   expect(caGenerations([1, 2, 3])).toBe('CA generations 1, 2 and 3');
   const distrust = (generations: readonly number[]): readonly string[] => {

@@ -1,6 +1,6 @@
 import { duration, type Instant, instant } from '@handover/material';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type ProfileSeen, type ProfileWorkload, planProfile } from './plan-profile.ts';
 
 const CHANGED = instant(1_000_000);
@@ -29,89 +29,83 @@ const stamped = (world: ProfileSeen, now: Instant = LATER): readonly string[] =>
     action.kind === 'stamp-profile' ? [`${action.consumer} ${action.hash}`] : [],
   );
 
-describe('A profile', () => {
-  test('A profile that is not written yet is written, and nothing else is done', () => {
-    const world = seen([workload({ stamp: 'old' })], { written: false });
-    expect(planProfile(world, POLICY, LATER).actions.map(({ kind }) => kind)).toEqual(['write-profile']);
-  });
-
-  test('A profile that cannot be written stamps no workload', () => {
-    const world = seen([workload({ stamp: 'old' })], { written: false, obstacle: 'not ours' });
-    expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
-  });
-
-  test('A profile that is refused changes nothing, and the one written before is still rolled out', () => {
-    const refused = { wanted: undefined, written: false };
-    expect(stamped(seen([workload({ stamp: 'new' })], refused))).toEqual([]);
-    expect(stamped(seen([workload({ stamp: 'old' })], refused))).toEqual(['Deployment shop/web new']);
-  });
-
-  test('A profile that is refused after the old one was changed by hand restarts no workload', () => {
-    const held = { hash: 'new', intact: false, changedAt: CHANGED, replacedOne: true };
-    const world = seen([workload({ stamp: 'old' })], { wanted: undefined, written: false, held });
-    expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
-  });
+test('A profile that is not written yet is written, and nothing else is done', () => {
+  const world = seen([workload({ stamp: 'old' })], { written: false });
+  expect(planProfile(world, POLICY, LATER).actions.map(({ kind }) => kind)).toEqual(['write-profile']);
 });
 
-describe('A workload', () => {
-  test('A workload that runs with an older profile is stamped', () => {
-    expect(stamped(seen([workload()]))).toEqual(['Deployment shop/web new']);
-    expect(stamped(seen([workload({ stamp: 'old' })]))).toEqual(['Deployment shop/web new']);
-  });
+test('A profile that cannot be written stamps no workload', () => {
+  const world = seen([workload({ stamp: 'old' })], { written: false, obstacle: 'not ours' });
+  expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
+});
 
-  test('A workload is not stamped while kubelets may still hand out the old file, and that ends by itself', () => {
-    const world = seen([workload({ stamp: 'old' })]);
-    const { actions, waiting, wakeAt } = planProfile(world, POLICY, instant(CHANGED + LAG - 1));
-    expect(actions).toEqual([]);
-    expect(waiting).toHaveLength(1);
-    expect(wakeAt).toBe(CHANGED + LAG);
-  });
+test('A profile that is refused changes nothing, and the one written before is still rolled out', () => {
+  const refused = { wanted: undefined, written: false };
+  expect(stamped(seen([workload({ stamp: 'new' })], refused))).toEqual([]);
+  expect(stamped(seen([workload({ stamp: 'old' })], refused))).toEqual(['Deployment shop/web new']);
+});
 
-  test('A workload is not restarted by the first profile there ever was', () => {
-    const held = { hash: 'new', intact: true, changedAt: CHANGED, replacedOne: false };
-    expect(stamped(seen([workload()], { held }))).toEqual([]);
-  });
+test('A profile that is refused after the old one was changed by hand restarts no workload', () => {
+  const held = { hash: 'new', intact: false, changedAt: CHANGED, replacedOne: true };
+  const world = seen([workload({ stamp: 'old' })], { wanted: undefined, written: false, held });
+  expect(planProfile(world, POLICY, LATER).actions).toEqual([]);
+});
 
-  test('A workload that came after the change is not restarted; one of whose pods one came before is', () => {
-    const after = instant(CHANGED + LAG + 1);
-    expect(stamped(seen([workload({ pods: [after] })]))).toEqual([]);
-    expect(stamped(seen([workload({ pods: [after, CHANGED] })]))).toHaveLength(1);
-    expect(stamped(seen([workload({ pods: [], createdAt: after })]))).toEqual([]);
-    expect(stamped(seen([workload({ pods: [] })]))).toHaveLength(1);
-  });
+test('A workload that runs with an older profile is stamped', () => {
+  expect(stamped(seen([workload()]))).toEqual(['Deployment shop/web new']);
+  expect(stamped(seen([workload({ stamp: 'old' })]))).toEqual(['Deployment shop/web new']);
+});
 
-  test('A workload without pods that carries an old stamp gets the new one: its next pod compares the two', () => {
-    expect(stamped(seen([workload({ stamp: 'old', pods: [], createdAt: LATER })]))).toHaveLength(1);
-  });
+test('A workload is not stamped while kubelets may still hand out the old file, and that ends by itself', () => {
+  const world = seen([workload({ stamp: 'old' })]);
+  const { actions, waiting, wakeAt } = planProfile(world, POLICY, instant(CHANGED + LAG - 1));
+  expect(actions).toEqual([]);
+  expect(waiting).toHaveLength(1);
+  expect(wakeAt).toBe(CHANGED + LAG);
+});
 
-  test('A workload that is hot and has a stamp from before is named, not rolled', () => {
-    const { actions, notes } = planProfile(seen([workload({ reload: 'hot', stamp: 'old' })]), POLICY, LATER);
-    expect([actions, notes.length]).toEqual([[], 1]);
-    expect(planProfile(seen([workload({ reload: 'hot', stamp: 'new' })]), POLICY, LATER).notes).toEqual([]);
-  });
+test('A workload is not restarted by the first profile there ever was', () => {
+  const held = { hash: 'new', intact: true, changedAt: CHANGED, replacedOne: false };
+  expect(stamped(seen([workload()], { held }))).toEqual([]);
+});
 
-  test('A workload that is hot is never rolled', () => {
-    expect(stamped(seen([workload({ reload: 'hot' }), workload({ reload: 'hot', stamp: 'old' })]))).toEqual(
-      [],
-    );
-  });
+test('A workload that came after the change is not restarted; one with a pod from before is', () => {
+  const after = instant(CHANGED + LAG + 1);
+  expect(stamped(seen([workload({ pods: [after] })]))).toEqual([]);
+  expect(stamped(seen([workload({ pods: [after, CHANGED] })]))).toHaveLength(1);
+  expect(stamped(seen([workload({ pods: [], createdAt: after })]))).toEqual([]);
+  expect(stamped(seen([workload({ pods: [] })]))).toHaveLength(1);
+});
 
-  test('A workload that an older profile selects too is left to that one, and named', () => {
-    const world = seen([workload({ stamp: 'old', takenBy: 'shop/first' })]);
-    const { actions, notes } = planProfile(world, POLICY, LATER);
-    expect(actions).toEqual([]);
-    expect(notes[0]?.message).toContain('shop/first');
-  });
+test('A workload without pods that carries an old stamp gets the new one: its next pod compares the two', () => {
+  expect(stamped(seen([workload({ stamp: 'old', pods: [], createdAt: LATER })]))).toHaveLength(1);
+});
 
-  test('A workload that cannot be rolled is named and waited for', () => {
-    const world = seen([workload({ stamp: 'old', obstacle: 'its rollout is paused' })]);
-    const { actions, waiting, notes } = planProfile(world, POLICY, LATER);
-    expect(actions).toEqual([]);
-    expect([waiting[0]?.waitsFor, notes[0]?.message]).toEqual([
-      'to be restarted: its rollout is paused',
-      'its rollout is paused',
-    ]);
-  });
+test('A workload that is hot and has a stamp from before is named, not rolled', () => {
+  const { actions, notes } = planProfile(seen([workload({ reload: 'hot', stamp: 'old' })]), POLICY, LATER);
+  expect([actions, notes.length]).toEqual([[], 1]);
+  expect(planProfile(seen([workload({ reload: 'hot', stamp: 'new' })]), POLICY, LATER).notes).toEqual([]);
+});
+
+test('A workload that is hot is never rolled', () => {
+  expect(stamped(seen([workload({ reload: 'hot' }), workload({ reload: 'hot', stamp: 'old' })]))).toEqual([]);
+});
+
+test('A workload that an older profile selects too is left to that one, and named', () => {
+  const world = seen([workload({ stamp: 'old', takenBy: 'shop/first' })]);
+  const { actions, notes } = planProfile(world, POLICY, LATER);
+  expect(actions).toEqual([]);
+  expect(notes[0]?.message).toContain('shop/first');
+});
+
+test('A workload that cannot be rolled is named and waited for', () => {
+  const world = seen([workload({ stamp: 'old', obstacle: 'its rollout is paused' })]);
+  const { actions, waiting, notes } = planProfile(world, POLICY, LATER);
+  expect(actions).toEqual([]);
+  expect([waiting[0]?.waitsFor, notes[0]?.message]).toEqual([
+    'to be restarted: its rollout is paused',
+    'its rollout is paused',
+  ]);
 });
 
 test('workloads are rolled a few at a time', () => {
@@ -124,7 +118,7 @@ test('workloads are rolled a few at a time', () => {
   expect(stamped(seen([{ ...first, rolling: true }, ...rest]))).toHaveLength(2);
 });
 
-test('whatever is seen: a write and a stamp never go together, and a plan carried out leaves nothing to do', () => {
+test('A plan never has both a write and a stamp, and leaves nothing to do once it is carried out', () => {
   const time = fc.integer({ min: 0, max: 2_000_000 }).map(instant);
   const some = fc.record({
     id: fc.string({ minLength: 1, maxLength: 4 }),

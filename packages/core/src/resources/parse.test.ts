@@ -120,7 +120,7 @@ test('the resources of the design document parse', () => {
   ]);
 });
 
-test('what an API server adds to an object is read past', () => {
+test('fields that an API server adds to an object are ignored', () => {
   const metadata = { name: 'mesh', uid: 'x', resourceVersion: '1', managedFields: [{}], generation: 2 };
   expect(parseResource({ ...authority({}, metadata), status: { phase: 'Stable' } })).toEqual(
     parseResource(authority()),
@@ -155,7 +155,7 @@ test('key material never gets into a message', () => {
   );
 });
 
-test('Instant does not wait to settle, so a short life is fine', () => {
+test('an Authority with strategy Instant may have a short life: it does not wait for reloads', () => {
   expect(refusal(authority({ lifetime: '10m', rotation: { strategy: 'Instant' } }))).toBe('accepted');
 });
 
@@ -175,7 +175,7 @@ test('a Leaf may name an authority that is not declared', () => {
   expect(parseResources([{ where: 'a', value: leaf({ authority: 'elsewhere/mesh' }) }])).toHaveLength(1);
 });
 
-test('whatever comes in, the answer is a resource or one line', () => {
+test('any input gives a resource or an error of one line', () => {
   const any = fc.anything({ withNullPrototype: true, withObjectString: true });
   const sparse = fc.record(
     { apiVersion: fc.constant(apiVersion), kind: fc.constantFrom(...KINDS), metadata: any, spec: any },

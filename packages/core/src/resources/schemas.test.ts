@@ -44,7 +44,7 @@ test('a selector has at most 64 labels', () => {
   );
 });
 
-describe('what the API server checks by form never refuses what the parser takes', () => {
+describe('the schema of the API server', () => {
   const { properties } = z.toJSONSchema(resourceSchemas.Leaf, {
     target: 'openapi-3.0',
     io: 'input',
@@ -57,7 +57,7 @@ describe('what the API server checks by form never refuses what the parser takes
     ['dnsNames', from('aZ0-_.*')],
     ['ipAddresses', fc.oneof(from('0129.:'), from('0aF:'), fc.ipV4(), fc.ipV6())],
     ['uris', fc.oneof(from("az:/?#[]@!$&'()*+,;=%"), fc.webUrl())],
-  ])('what the API server checks by form never refuses what the parser takes: %s', (field, texts) => {
+  ])('the schema of the API server refuses nothing that the parser takes: %s', (field, texts) => {
     const form = formOf(field);
     fc.assert(
       fc.property(texts, (text) => {

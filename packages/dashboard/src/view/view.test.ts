@@ -66,11 +66,11 @@ describe('When the next step is due', () => {
     return dueWords({ ...rest, status: { ...status, dueAt, wakeAt } }, NOW);
   };
 
-  test('When the next step is due is said where time alone ends the wait, as `handover status` says it', () => {
+  test('The date of the next step is shown where time alone ends the wait, as `handover status` shows it', () => {
     expect(at(waits, iso(NOW + 150_000), iso(NOW + 10_000))).toBe('The next step is due in 2 min.');
   });
 
-  test('When the next step is due is not said of a renewal or of a wait for a program; then the next look is, if it is near', () => {
+  test('The date of the next step is not shown for a renewal or a wait for a program; the next check is, if it is near', () => {
     expect(at([], iso(NOW + 150_000), iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
     expect(at(waits, null, iso(NOW + 10_000))).toBe('Handover checks again in 10 s.');
     expect(at(waits, null, iso(NOW + 86_400_000))).toBe('');
@@ -78,108 +78,99 @@ describe('When the next step is due', () => {
   });
 });
 
-describe('Words', () => {
-  test('Words: lengths of time are one number', () => {
-    expect(
-      [0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(durationWords),
-    ).toEqual(['0 s', '0 s', '1 s', '1 min', '1 h', '90 d', '5 y']);
-  });
+test('A length of time is one number', () => {
+  expect(
+    [0, 999, 1_000, 61_000, 3_600_000, 90 * 86_400_000, 5 * 365 * 86_400_000].map(durationWords),
+  ).toEqual(['0 s', '0 s', '1 s', '1 min', '1 h', '90 d', '5 y']);
+});
 
-  test('names are short, numbers are legible, lists end', () => {
-    expect(shortName('demo/secrets/gateway')).toBe('gateway');
-    expect(shortName('demo/configmaps/mesh-trust/ca.crt')).toBe('mesh-trust');
-    expect(shortName('readers of demo/configmaps/mesh-trust/ca.crt')).toBe('readers of mesh-trust');
-    expect(shortName('Deployment shop/gateway')).toBe('Deployment shop/gateway');
-    expect(counted(1234567)).toBe('1\u202f234\u202f567');
-    expect(few(['a', 'b', 'c'], 4)).toBe('a, b and c');
-    expect(few(['a', 'b', 'c', 'd'], 2)).toBe('a, b and 2 more');
-    expect(few([], 2)).toBe('');
+test('Names on the page are short, numbers are legible, and lists end', () => {
+  expect(shortName('demo/secrets/gateway')).toBe('gateway');
+  expect(shortName('demo/configmaps/mesh-trust/ca.crt')).toBe('mesh-trust');
+  expect(shortName('readers of demo/configmaps/mesh-trust/ca.crt')).toBe('readers of mesh-trust');
+  expect(shortName('Deployment shop/gateway')).toBe('Deployment shop/gateway');
+  expect(counted(1234567)).toBe('1\u202f234\u202f567');
+  expect(few(['a', 'b', 'c'], 4)).toBe('a, b and c');
+  expect(few(['a', 'b', 'c', 'd'], 2)).toBe('a, b and 2 more');
+  expect(few([], 2)).toBe('');
+});
+
+test('The headline says which CA generation signs, which comes or goes, and what the next step waits for', () => {
+  expect(headlineOf(part('Stable', { 3: 'current' }))).toEqual({
+    tone: 'calm',
+    line: 'CA generation 3 signs, and only it is trusted.',
+    detail: 'Nothing blocks the next step.',
+  });
+  const waits = [{ consumer: 'orders', waitsFor: 'to load CA generation 4', since: iso(NOW) }];
+  expect(headlineOf(part('Introducing', { 4: 'next', 3: 'current' }, {}, waits))).toMatchObject({
+    tone: 'moving',
+    line: 'CA generation 4 is being introduced; CA generation 3 still signs.',
+    detail: 'Waiting for orders.',
+  });
+  expect(headlineOf(part('Activating', { 4: 'current', 3: 'previous' })).line).toBe(
+    'CA generation 4 signs; CA generation 3 is still trusted.',
+  );
+  expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
+});
+
+test('The headline is about trouble when a connection fails, and counts every such connection', () => {
+  const trust: TrustGrid = {
+    step: null,
+    presenters: ['a', 'b', 'c'].map((name) => ({ name, group: 0 })),
+    verifiers: [
+      { name: 'a', group: 0 },
+      { name: 'b', group: 1 },
+    ],
+    cells: [
+      [
+        { now: 'ok', next: null },
+        { now: 'fails', next: null },
+      ],
+    ],
+  };
+  expect(headlineOf(part('Stable', { 1: 'current' }, { trust }))).toMatchObject({
+    tone: 'trouble',
+    detail: '3 connections fail now.',
   });
 });
 
-describe('The headline', () => {
-  test('The headline says which CA generation signs, which comes or goes, and what the next step waits for', () => {
-    expect(headlineOf(part('Stable', { 3: 'current' }))).toEqual({
-      tone: 'calm',
-      line: 'CA generation 3 signs, and only it is trusted.',
-      detail: 'Nothing blocks the next step.',
-    });
-    const waits = [{ consumer: 'orders', waitsFor: 'to load CA generation 4', since: iso(NOW) }];
-    expect(headlineOf(part('Introducing', { 4: 'next', 3: 'current' }, {}, waits))).toMatchObject({
-      tone: 'moving',
-      line: 'CA generation 4 is being introduced; CA generation 3 still signs.',
-      detail: 'Waiting for orders.',
-    });
-    expect(headlineOf(part('Activating', { 4: 'current', 3: 'previous' })).line).toBe(
-      'CA generation 4 signs; CA generation 3 is still trusted.',
-    );
-    expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
-  });
-
-  test('The headline is about trouble when a connection fails, and counts every such connection', () => {
-    const trust: TrustGrid = {
-      step: null,
-      presenters: ['a', 'b', 'c'].map((name) => ({ name, group: 0 })),
-      verifiers: [
-        { name: 'a', group: 0 },
-        { name: 'b', group: 1 },
-      ],
-      cells: [
-        [
-          { now: 'ok', next: null },
-          { now: 'fails', next: null },
-        ],
-      ],
-    };
-    expect(headlineOf(part('Stable', { 1: 'current' }, { trust }))).toMatchObject({
-      tone: 'trouble',
-      detail: '3 connections fail now.',
-    });
-  });
-
-  test('the steps of a rotation are done, now and ahead', () => {
-    expect(stationsOf(part('Activating', { 4: 'current', 3: 'previous' })).map(({ state }) => state)).toEqual(
-      ['done', 'now', 'ahead'],
-    );
-    expect(stationsOf(part('Stable', { 4: 'current' }))).toEqual([]);
-    expect(stationsOf(part('Retiring', { 4: 'current', 3: 'distrusted' }))).toEqual([]);
-  });
+test('The steps of a rotation on the page are done, now or ahead', () => {
+  expect(stationsOf(part('Activating', { 4: 'current', 3: 'previous' })).map(({ state }) => state)).toEqual([
+    'done',
+    'now',
+    'ahead',
+  ]);
+  expect(stationsOf(part('Stable', { 4: 'current' }))).toEqual([]);
+  expect(stationsOf(part('Retiring', { 4: 'current', 3: 'distrusted' }))).toEqual([]);
 });
 
-describe('Consumers', () => {
-  test('Consumers: those that the next step waits for come first, also objects that are no consumers', () => {
-    const waits = [{ consumer: 'readers of x', waitsFor: 'to load CA generation 2', since: iso(NOW) }];
-    const rows = consumerRows(
-      part(
-        'Introducing',
-        { 2: 'next', 1: 'current' },
-        { awaited: [{ name: 'c', waitsFor: ['to load CA generation 2'] }] },
-        waits,
-      ),
-    );
-    expect(rows.map(({ name }) => name)).toEqual(['c', 'readers of x', 'a', 'b']);
-    expect(rows[0]).toMatchObject({ evidence: null, waitsFor: ['to load CA generation 2'] });
-    expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
-  });
+test('Consumers that the next step waits for come first, also objects that are no consumers', () => {
+  const waits = [{ consumer: 'readers of x', waitsFor: 'to load CA generation 2', since: iso(NOW) }];
+  const rows = consumerRows(
+    part(
+      'Introducing',
+      { 2: 'next', 1: 'current' },
+      { awaited: [{ name: 'c', waitsFor: ['to load CA generation 2'] }] },
+      waits,
+    ),
+  );
+  expect(rows.map(({ name }) => name)).toEqual(['c', 'readers of x', 'a', 'b']);
+  expect(rows[0]).toMatchObject({ evidence: null, waitsFor: ['to load CA generation 2'] });
+  expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
+});
 
-  test('Consumers: however one scrolls, every row in sight is drawn, and never many more', () => {
-    fc.assert(
-      fc.property(
-        fc.nat(5_000),
-        fc.nat(200_000),
-        fc.integer({ min: 50, max: 2_000 }),
-        (count, top, height) => {
-          const row = 30;
-          const { first, end } = rowsInSight(count, row, top, height);
-          expect(first).toBeGreaterThanOrEqual(0);
-          expect(end).toBeLessThanOrEqual(count);
-          expect(end - first).toBeLessThanOrEqual(height / row + 18);
-          for (const index of [Math.floor(top / row), Math.floor((top + height - 1) / row)])
-            if (index < count) expect(first <= index && index < end).toBe(true);
-        },
-      ),
-    );
-  });
+test('The list of consumers draws every row in sight, and never many more, at any scroll position', () => {
+  fc.assert(
+    fc.property(fc.nat(5_000), fc.nat(200_000), fc.integer({ min: 50, max: 2_000 }), (count, top, height) => {
+      const row = 30;
+      const { first, end } = rowsInSight(count, row, top, height);
+      expect(first).toBeGreaterThanOrEqual(0);
+      expect(end).toBeLessThanOrEqual(count);
+      expect(end - first).toBeLessThanOrEqual(height / row + 18);
+      for (const index of [Math.floor(top / row), Math.floor((top + height - 1) / row)])
+        if (index < count) expect(first <= index && index < end).toBe(true);
+    }),
+  );
 });
 
 describe('The grid', () => {
@@ -190,7 +181,7 @@ describe('The grid', () => {
     cells: [[{ now: 'ok', next: 'ok' }], [{ now: 'waits', next: 'fails', why: 'w', whyNext: 'n' }]],
   });
 
-  test('a few have a line each; many equal ones share one; every pair is counted', () => {
+  test('The grid has a line for each of a few services, shares one among many equal ones, and counts every pair', () => {
     expect(gridView(grid(4)).rows.map(({ label }) => label)).toEqual(['p0', 'p1', 'p2', 'p3']);
     const many = gridView(grid(1_000));
     expect(many.rows.map(({ label, count }) => [label, count])).toEqual([
@@ -200,7 +191,7 @@ describe('The grid', () => {
     expect(many.totals).toEqual({ ok: 500_000, waits: 500_000, fails: 0 });
   });
 
-  test('a square in words', () => {
+  test('The grid describes a square in words', () => {
     const { rows, columns, cell } = gridView(grid(2));
     const [, row] = rows;
     const [column] = columns;
@@ -211,42 +202,40 @@ describe('The grid', () => {
   });
 });
 
-describe('The timeline', () => {
-  test('The timeline keeps order and bounds whatever the lengths: years of rest beside seconds of rotation', () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 1, max: 5 * 365 * 86_400_000 }), { minLength: 1, maxLength: 30 }),
-        (lengths) => {
-          let at = NOW - lengths.reduce((sum, length) => sum + length, 0);
-          const spans = lengths.map((length, index): History['spans'][number] => {
-            const from = at;
-            at += length;
-            const last = index === lengths.length - 1;
-            return {
-              generation: index + 1,
-              role: 'current',
-              from: iso(from),
-              to: last ? null : iso(at),
-              known: 'seen',
-            };
-          });
-          const { lanes, ticks } = timelineOf({ watchedSince: iso(NOW), spans }, NOW);
-          expect(lanes.length).toBeLessThanOrEqual(7);
-          const bars = lanes.flatMap((lane) => lane.bars).sort((a, b) => a.from - b.from);
-          let edge = 0;
-          for (const { left, width } of bars) {
-            expect(left).toBeCloseTo(edge, 6);
-            expect(width).toBeGreaterThan(0);
-            edge = left + width;
-          }
-          expect(edge).toBeCloseTo(1, 6);
-          expect(
-            ticks.every(({ left }, index) => index === 0 || left - (ticks[index - 1]?.left ?? 0) >= 0.12),
-          ).toBe(true);
-        },
-      ),
-    );
-  });
+test('The timeline keeps order and bounds whatever the lengths: years of rest beside seconds of rotation', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 5 * 365 * 86_400_000 }), { minLength: 1, maxLength: 30 }),
+      (lengths) => {
+        let at = NOW - lengths.reduce((sum, length) => sum + length, 0);
+        const spans = lengths.map((length, index): History['spans'][number] => {
+          const from = at;
+          at += length;
+          const last = index === lengths.length - 1;
+          return {
+            generation: index + 1,
+            role: 'current',
+            from: iso(from),
+            to: last ? null : iso(at),
+            known: 'seen',
+          };
+        });
+        const { lanes, ticks } = timelineOf({ watchedSince: iso(NOW), spans }, NOW);
+        expect(lanes.length).toBeLessThanOrEqual(7);
+        const bars = lanes.flatMap((lane) => lane.bars).sort((a, b) => a.from - b.from);
+        let edge = 0;
+        for (const { left, width } of bars) {
+          expect(left).toBeCloseTo(edge, 6);
+          expect(width).toBeGreaterThan(0);
+          edge = left + width;
+        }
+        expect(edge).toBeCloseTo(1, 6);
+        expect(
+          ticks.every(({ left }, index) => index === 0 || left - (ticks[index - 1]?.left ?? 0) >= 0.12),
+        ).toBe(true);
+      },
+    ),
+  );
 });
 
 test('the calendar has every certificate in one place: a month, later, or over', () => {

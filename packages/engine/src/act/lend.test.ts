@@ -41,14 +41,14 @@ test('a leaf for a pod begins a little in the past, and lives for as long as it 
   });
 });
 
-test('a CA that has just begun does not cut it short', async () => {
+test('a CA that has just begun does not shorten a leaf for a pod', async () => {
   const begins = await caBegins();
   world.now = instant(begins + minute);
   const [leaf] = (await lent()).chain;
   expect(leaf).toMatchObject({ notBefore: begins, notAfter: begins + hour });
 });
 
-test('a leaf is not handed out if another CA may sign by then', async () => {
+test('a leaf for a pod is not handed out if another CA may sign meanwhile', async () => {
   const { authorities } = world.home;
   let loads = 0;
   const activated = {

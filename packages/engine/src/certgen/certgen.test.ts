@@ -1,6 +1,6 @@
 import type { Stamp } from '@handover/core';
 import { bytesOf, duration, HandoverError, second } from '@handover/material';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
 import { advance, type CertgenOptions, type CertgenResult, type ConsumerFound, certgen } from '../index.ts';
 
@@ -32,43 +32,41 @@ const overtaken = (other: () => Promise<unknown>): Parts => {
   };
 };
 
-describe('Two runs at once', () => {
-  test('Two runs at once that both find nothing make one CA, whether or not they are to overwrite', async () => {
-    for (const overwrite of [false, true]) {
-      world = new World();
-      const late = await run(
-        overtaken(() => run(world.home, { overwrite })),
-        { overwrite },
-      );
-      expect(late).toMatchObject({ phase: 'Stable', written: 0 });
-      expect(await generation()).toBe(1);
-    }
-  });
-
-  test('Two runs at once with the same id rotate once', async () => {
-    await run(world.home);
-    await run(
-      overtaken(() => run(world.home, { rotationId: 'x' })),
-      { rotationId: 'x' },
+test('Two runs at once that both find nothing make one CA, whether or not they are to overwrite', async () => {
+  for (const overwrite of [false, true]) {
+    world = new World();
+    const late = await run(
+      overtaken(() => run(world.home, { overwrite })),
+      { overwrite },
     );
-    expect(await generation()).toBe(2);
-  });
-
-  test('Two runs at once lose at most so many races before one gives up, with a code that says to try again', async () => {
-    const home: Parts = {
-      ...world.home,
-      authorities: {
-        load: (id) => world.authorities.load(id),
-        swap: async (id) => {
-          throw new HandoverError('CONFLICT', `${id} changed meanwhile`, { retry: 'now' });
-        },
-      },
-    };
-    await expect(run(home)).rejects.toMatchObject({ code: 'CONFLICT', retry: 'now' });
-  });
+    expect(late).toMatchObject({ phase: 'Stable', written: 0 });
+    expect(await generation()).toBe(1);
+  }
 });
 
-test('a plain run creates what is missing and repairs what was changed, and writes nothing else', async () => {
+test('Two runs at once with the same id rotate once', async () => {
+  await run(world.home);
+  await run(
+    overtaken(() => run(world.home, { rotationId: 'x' })),
+    { rotationId: 'x' },
+  );
+  expect(await generation()).toBe(2);
+});
+
+test('Two runs at once lose at most so many races before one gives up, with a code that says to try again', async () => {
+  const home: Parts = {
+    ...world.home,
+    authorities: {
+      load: (id) => world.authorities.load(id),
+      swap: async (id) => {
+        throw new HandoverError('CONFLICT', `${id} changed meanwhile`, { retry: 'now' });
+      },
+    },
+  };
+  await expect(run(home)).rejects.toMatchObject({ code: 'CONFLICT', retry: 'now' });
+});
+
+test('a plain run of certgen creates what is missing and repairs what was changed, and writes nothing else', async () => {
   await run(world.home);
   const a = await world.object('default/secrets/a');
   const trust = 'default/configmaps/mesh-trust/ca.crt';
@@ -84,7 +82,7 @@ test('a plain run creates what is missing and repairs what was changed, and writ
   expect(await run(world.home)).toMatchObject({ written: 0 });
 });
 
-test('a restart that is due as soon as caches have passed is said, until it has been made', async () => {
+test('certgen reports a restart that is due as soon as caches have passed, until it has been made', async () => {
   const stamped: Stamp[] = [];
   const reader: ConsumerFound = {
     id: 'Deployment default/reader',

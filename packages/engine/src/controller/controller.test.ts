@@ -56,7 +56,7 @@ test('each key goes to the reconciler of its kind, and the same key twice is one
   ]);
 });
 
-test('a resource that has gone is worked on no more, and its name is handed back', async () => {
+test('a resource that was deleted is not worked on any more, and its key is forgotten', async () => {
   const passes: string[] = [];
   const note = async ({ id }: { readonly id: string }) => {
     passes.push(id);
@@ -71,7 +71,7 @@ test('a resource that has gone is worked on no more, and its name is handed back
   expect(passes).toEqual(['shop/web']);
 });
 
-test('work is done once a pass found nothing to do, not after a step', async () => {
+test('work counts as done once a pass found nothing to do, not after a step', async () => {
   let passes = 0;
   const { controller } = await run(
     {
@@ -85,7 +85,7 @@ test('work is done once a pass found nothing to do, not after a step', async () 
   expect(controller.hasDone(WEB)).toBe(false);
 });
 
-test('a resource that has gone and come back is not done before a pass over it', async () => {
+test('a resource that was deleted and created again is not done before a pass over it', async () => {
   const { controller } = await run({ Authority: async () => DONE }, (begun) => begun.keep([MESH]));
   expect(controller.hasDone(MESH)).toBe(true);
   controller.keep([]);
@@ -93,7 +93,7 @@ test('a resource that has gone and come back is not done before a pass over it',
   expect(controller.hasDone(MESH)).toBe(false);
 });
 
-test('five lost races in a row are tried again without a word; the sixth is a failure', async () => {
+test('five conflicts in a row are retried silently, and the sixth is a failure', async () => {
   let passes = 0;
   const races = (lost: number) => async () => (passes++ < lost ? conflict() : DONE);
   expect((await run({ Authority: races(5) }, (begun) => begun.add([MESH]))).told).toEqual([]);
@@ -102,7 +102,7 @@ test('five lost races in a row are tried again without a word; the sixth is a fa
   expect(told).toMatchObject([{ kind: 'failed', what: 'Authority shop/mesh', error: { code: 'CONFLICT' } }]);
 });
 
-test('objects that cannot be written are told by name, and the pass still counts', async () => {
+test('objects that cannot be written are reported by name, and the pass still counts', async () => {
   const obstacle = new HandoverError('OBJECT_OBSTACLE', 'a file in the way', { path: 'shop/secrets/web' });
   const { controller, told } = await run(
     { Authority: async () => ({ again: undefined, obstacles: [obstacle] }) },

@@ -24,7 +24,7 @@ metadata: {name: ${name}}
 spec: {authority: ${name}, dnsNames: [${name}.local]${leaf}}
 `;
 
-test('a look ends when its files do not: what was not read is no evidence, and another authority does not wait', async () => {
+test('a pass ends when its files do not answer: unread files are no evidence, and another authority does not wait', async () => {
   const path = directories.make([authority('hung'), authority('good')].join('---'));
   for (const id of ['default/hung', 'default/good']) await converge(loaded(directories.home(path)), id);
   const consumer = '{name: app, verifies: true, status: {file: status.json}}';
@@ -67,7 +67,7 @@ test('a look ends when its files do not: what was not read is no evidence, and a
   });
 });
 
-test('what ends in time counts, also as a failure', async () => {
+test('a read that ends in time counts, also as a failure', async () => {
   expect(await within(clock, 60_000, Promise.resolve('in time'), () => 'late')).toBe('in time');
   await expect(within(clock, 60_000, Promise.reject(new Error('broken')), () => 'late')).rejects.toThrow(
     'broken',

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
 import { type DirectoryHome, diskFiles, type Files, passOnce } from '../index.ts';
 import { homeFileError } from './disk/files.ts';
@@ -67,65 +67,63 @@ const issued = (path: string): string[] => [...visible(path).chains.keys()].sort
 const without = (path: string, leaf: string): void =>
   rmSync(join(path, 'out/default/secrets', leaf), { recursive: true });
 
-describe('other leaves of the authority are issued, and their programs reload, while one leaf', () => {
-  test('other leaves of the authority are issued, and their programs reload, while one leaf has a file that its owner made too large: it is restored', async () => {
-    const path = directories.make(yaml());
-    await pass(open(path));
-    const file = join(path, 'out/default/secrets/bad/ca.crt');
-    truncateSync(file, 5 * 1024 * 1024);
-    without(path, 'good');
-    const again = open(path);
-    expect(await pass(again)).toBe('done');
-    expect(again.told()).toContain('default/good');
-    expect(visible(path).bundles.get('secrets/bad')).toBe(visible(path).bundles.get('secrets/good'));
-  });
+test('other leaves of the authority are issued while one leaf has a file that its owner made too large: it is restored', async () => {
+  const path = directories.make(yaml());
+  await pass(open(path));
+  const file = join(path, 'out/default/secrets/bad/ca.crt');
+  truncateSync(file, 5 * 1024 * 1024);
+  without(path, 'good');
+  const again = open(path);
+  expect(await pass(again)).toBe('done');
+  expect(again.told()).toContain('default/good');
+  expect(visible(path).bundles.get('secrets/bad')).toBe(visible(path).bundles.get('secrets/good'));
+});
 
-  test('other leaves of the authority are issued, and their programs reload, while one leaf cannot be read because its owner holds a lease on a file', async () => {
-    const path = directories.make(yaml());
-    await pass(open(path));
-    without(path, 'good');
-    const again = open(path, refusing('EAGAIN', 'read'));
-    expect(await pass(again)).toMatch(/^default\/secrets\/bad: cannot read .*tls.key: system error EAGAIN/);
-    expect(issued(path)).toEqual(['secrets/bad', 'secrets/good']);
-    expect(again.told()).toEqual(['default/good']);
-  });
+test('other leaves of the authority are issued while one leaf cannot be read because its owner holds a lease on a file', async () => {
+  const path = directories.make(yaml());
+  await pass(open(path));
+  without(path, 'good');
+  const again = open(path, refusing('EAGAIN', 'read'));
+  expect(await pass(again)).toMatch(/^default\/secrets\/bad: cannot read .*tls.key: system error EAGAIN/);
+  expect(issued(path)).toEqual(['secrets/bad', 'secrets/good']);
+  expect(again.told()).toEqual(['default/good']);
+});
 
-  test('names an owner that does not exist, or no longer exists', async () => {
-    const unknown = yaml(', files: {owner: nosuchuser}');
-    for (const before of [undefined, yaml()]) {
-      const path = directories.make(before ?? unknown);
-      if (before !== undefined) {
-        await pass(open(path));
-        without(path, 'good');
-        writeFileSync(join(path, 'mesh.yaml'), unknown);
-      }
-      const again = open(path);
-      expect(await pass(again)).toMatch(/^default\/secrets\/bad: there is no user nosuchuser in /);
-      expect(issued(path)).toContain('secrets/good');
-      expect(again.told()).toContain('default/good');
+test('other leaves of the authority are issued while one leaf names an owner that does not exist, or no longer exists', async () => {
+  const unknown = yaml(', files: {owner: nosuchuser}');
+  for (const before of [undefined, yaml()]) {
+    const path = directories.make(before ?? unknown);
+    if (before !== undefined) {
+      await pass(open(path));
+      without(path, 'good');
+      writeFileSync(join(path, 'mesh.yaml'), unknown);
     }
-  });
+    const again = open(path);
+    expect(await pass(again)).toMatch(/^default\/secrets\/bad: there is no user nosuchuser in /);
+    expect(issued(path)).toContain('secrets/good');
+    expect(again.told()).toContain('default/good');
+  }
+});
 
-  test('other leaves of the authority are issued, and their programs reload, while one leaf cannot be written', async () => {
-    const path = directories.make(yaml());
-    const again = open(path, refusing('EPERM', 'write'));
-    expect(await pass(again)).toMatch(/^cannot write .*bad.*: not permitted; only root may give files/);
-    expect(issued(path)).toEqual(['secrets/good']);
-    expect(again.told()).toEqual(['default/good']);
-  });
+test('other leaves of the authority are issued while one leaf cannot be written', async () => {
+  const path = directories.make(yaml());
+  const again = open(path, refusing('EPERM', 'write'));
+  expect(await pass(again)).toMatch(/^cannot write .*bad.*: not permitted; only root may give files/);
+  expect(issued(path)).toEqual(['secrets/good']);
+  expect(again.told()).toEqual(['default/good']);
+});
 
-  test('other leaves of the authority are issued, and their programs reload, while one leaf or a bundle uses a name that handover reserves', async () => {
-    const bundle = `---
+test('other leaves of the authority are issued while one leaf or a bundle uses a name that handover reserves', async () => {
+  const bundle = `---
 apiVersion: handover.dev/v1alpha1
 kind: TrustBundle
 metadata: {name: tb}
 spec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: x, key: .handover.json}}]}
 `;
-    const path = directories.make(yaml('', bundle));
-    const again = open(path);
-    expect(await pass(again)).toMatch(/^default\/configmaps\/x\/.handover.json: the name .handover.json is/);
-    expect(again.told()).toEqual(['default/bad', 'default/good']);
-  });
+  const path = directories.make(yaml('', bundle));
+  const again = open(path);
+  expect(await pass(again)).toMatch(/^default\/configmaps\/x\/.handover.json: the name .handover.json is/);
+  expect(again.told()).toEqual(['default/bad', 'default/good']);
 });
 
 test('a program is told to reload files that were deleted and written again', async () => {

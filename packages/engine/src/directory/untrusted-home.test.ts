@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { codeOf, Directories, loaded } from '../../test/directories.ts';
 import { converge, diskFiles } from '../index.ts';
 
@@ -16,38 +16,36 @@ const pass = async (path: string): Promise<void> => {
   }
 };
 
-describe('A directory that cannot be trusted is refused', () => {
-  test.each([
-    ['', 0o777, /^HOME_WRITABLE_BY_OTHERS: .*mode 0777.*chmod go-w/],
-    ['', 0o775, /^HOME_WRITABLE_BY_OTHERS/],
-    ['mesh.yaml', 0o666, /^HOME_WRITABLE_BY_OTHERS: .*mesh\.yaml/],
-    ['state', 0o770, /^HOME_WRITABLE_BY_OTHERS: .*state/],
-    ['state', 0o755, /^HOME_STATE_EXPOSED/],
-  ])('when %s has mode %o', async (name, mode, says) => {
-    const path = directories.make();
-    await pass(path);
-    chmodSync(join(path, name), mode);
-    expect(await codeOf(() => pass(path))).toMatch(says);
-  });
+test.each([
+  ['', 0o777, /^HOME_WRITABLE_BY_OTHERS: .*mode 0777.*chmod go-w/],
+  ['', 0o775, /^HOME_WRITABLE_BY_OTHERS/],
+  ['mesh.yaml', 0o666, /^HOME_WRITABLE_BY_OTHERS: .*mesh\.yaml/],
+  ['state', 0o770, /^HOME_WRITABLE_BY_OTHERS: .*state/],
+  ['state', 0o755, /^HOME_STATE_EXPOSED/],
+])('a home is refused when its file %j has mode %o', async (name, mode, says) => {
+  const path = directories.make();
+  await pass(path);
+  chmodSync(join(path, name), mode);
+  expect(await codeOf(() => pass(path))).toMatch(says);
+});
 
-  test('when it does not exist, is empty, or belongs to another user', async () => {
-    expect(await codeOf(() => directories.home('/nonexistent/dir').load())).toMatch(/^HOME_MISSING/);
-    expect(await codeOf(() => directories.home(directories.make('')).load())).toMatch(/^HOME_EMPTY/);
-    const uid = process.getuid?.() ?? 0;
-    if (uid !== 0) return;
-    const path = directories.make();
-    diskFiles.facts(path);
-    const foreign = directories.home(
-      path,
-      {
-        ...diskFiles,
-        facts: (file) => {
-          const facts = diskFiles.facts(file);
-          return facts === undefined ? undefined : { ...facts, uid: 1234 };
-        },
+test('a home is refused when it does not exist, is empty, or belongs to another user', async () => {
+  expect(await codeOf(() => directories.home('/nonexistent/dir').load())).toMatch(/^HOME_MISSING/);
+  expect(await codeOf(() => directories.home(directories.make('')).load())).toMatch(/^HOME_EMPTY/);
+  const uid = process.getuid?.() ?? 0;
+  if (uid !== 0) return;
+  const path = directories.make();
+  diskFiles.facts(path);
+  const foreign = directories.home(
+    path,
+    {
+      ...diskFiles,
+      facts: (file) => {
+        const facts = diskFiles.facts(file);
+        return facts === undefined ? undefined : { ...facts, uid: 1234 };
       },
-      { uid: 77 },
-    );
-    expect(await codeOf(() => foreign.load())).toMatch(/^HOME_FOREIGN_OWNER: .* belongs to user 1234/);
-  });
+    },
+    { uid: 77 },
+  );
+  expect(await codeOf(() => foreign.load())).toMatch(/^HOME_FOREIGN_OWNER: .* belongs to user 1234/);
 });

@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { dealKey } from '../../test/world.ts';
 import {
   type AuthorityRecord,
@@ -84,49 +84,47 @@ const flood = (head: string) => (socket: Socket) => {
   });
 };
 
-describe('Asked for its status, a server that', () => {
-  test.each([
-    ['never answers', (socket: Socket) => void socket.resume()],
-    ['sends a byte now and then', drip('HTTP/1.1 200 OK\r\n\r\n', ' ')],
-    ['sends a header now and then', drip('HTTP/1.1 200 OK\r\n', 'a: b\r\n')],
-    ['announces an answer again and again', drip('', 'HTTP/1.1 102 Processing\r\n\r\n')],
-    [
-      'goes over to another protocol',
-      (socket: Socket) =>
-        void socket
-          .resume()
-          .write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
-    ],
-    ['ends without a word', (socket: Socket) => void socket.resume().end()],
-    ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
-    ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
-    ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],
-  ])('Asked for its status, a server that %s shows nothing, and is left', async (_, answer) => {
-    const port = await hostile(answer);
-    const { result, seconds } = await timed(
-      askStatus({ url: `http://127.0.0.1:${port}/` }, record, now, clock),
-    );
-    const { proof, unread } = result;
-    expect(proof).toBeUndefined();
-    expect(unread.trust).toMatch(/^no status document from http:/);
-    expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
-    expect(unread.leaf).toBe(unread.trust);
-    expect(seconds).toBeLessThanOrEqual(2);
-    await allClosed();
-  });
-
-  test('Asked for its status, a server that never ends its TLS handshake shows nothing, and is left', async () => {
-    const port = await hostile(drip('', '\x16\x03\x03\x00\x01'));
-    const { result, seconds } = await timed(
-      askStatus({ url: `https://127.0.0.1:${port}/` }, record, now, clock),
-    );
-    expect(result.proof).toBeUndefined();
-    expect(seconds).toBe(2);
-    await allClosed();
-  });
+test.each([
+  ['never answers', (socket: Socket) => void socket.resume()],
+  ['sends a byte now and then', drip('HTTP/1.1 200 OK\r\n\r\n', ' ')],
+  ['sends a header now and then', drip('HTTP/1.1 200 OK\r\n', 'a: b\r\n')],
+  ['announces an answer again and again', drip('', 'HTTP/1.1 102 Processing\r\n\r\n')],
+  [
+    'goes over to another protocol',
+    (socket: Socket) =>
+      void socket
+        .resume()
+        .write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+  ],
+  ['ends without a word', (socket: Socket) => void socket.resume().end()],
+  ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
+  ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
+  ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],
+])('a server that %s when asked for its status shows nothing, and is given up', async (_, answer) => {
+  const port = await hostile(answer);
+  const { result, seconds } = await timed(
+    askStatus({ url: `http://127.0.0.1:${port}/` }, record, now, clock),
+  );
+  const { proof, unread } = result;
+  expect(proof).toBeUndefined();
+  expect(unread.trust).toMatch(/^no status document from http:/);
+  expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
+  expect(unread.leaf).toBe(unread.trust);
+  expect(seconds).toBeLessThanOrEqual(2);
+  await allClosed();
 });
 
-test('probed, a server that drips its handshake is left, and shows nothing', async () => {
+test('a server that never ends its TLS handshake when asked for its status shows nothing, and is given up', async () => {
+  const port = await hostile(drip('', '\x16\x03\x03\x00\x01'));
+  const { result, seconds } = await timed(
+    askStatus({ url: `https://127.0.0.1:${port}/` }, record, now, clock),
+  );
+  expect(result.proof).toBeUndefined();
+  expect(seconds).toBe(2);
+  await allClosed();
+});
+
+test('a server that drips its handshake when probed shows nothing, and is given up', async () => {
   const port = await hostile(drip('', '\x16'));
   const random = (bytes: number) => new Uint8Array(bytes).fill(7);
   const log = { issued: async () => {} };
@@ -139,7 +137,7 @@ test('probed, a server that drips its handshake is left, and shows nothing', asy
   await allClosed();
 });
 
-test('a document full of unknown CAs is read in one pass', () => {
+test('a status document full of unknown CAs is read in one pass', () => {
   const anchors = ['ca1', ...Array.from({ length: 50_000 }, (_, index) => String(index))];
   const at = new Date(now).toISOString();
   const text = JSON.stringify({ version: 1, at, pid: 1, sources: [{ anchors }, { anchors }] });

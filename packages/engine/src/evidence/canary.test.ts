@@ -43,7 +43,7 @@ test('a canary is written down, and used for four of the five minutes that it la
   expect(await canaries.of(ID, record, 9, world.now)).toBeUndefined();
 });
 
-test('without a line in the log there is no canary', async () => {
+test('a canary is not issued without a line in the issuance log', async () => {
   const { world, record } = await mesh();
   const issued = () => Promise.reject(new Error('the disk is full'));
   const canaries = canariesOf(world, issued);

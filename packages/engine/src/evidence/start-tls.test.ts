@@ -104,15 +104,25 @@ const begun = async (serve: (socket: Socket) => unknown, starttls: StartTls) => 
 const tried = (serve: (socket: Socket) => unknown, starttls: StartTls) =>
   clock.during(begun(serve, starttls));
 
-test.each(START_TLS)('%s goes over to TLS and shows its certificate', async (protocol) => {
-  const result = await tried(played(GOOD[protocol]), protocol);
-  expect(result).toMatchObject({ kind: 'done', completed: true, chain: [{ fingerprint: leaf.fingerprint }] });
-});
+test.each(START_TLS)(
+  'a server with StartTLS of %s goes over to TLS and shows its certificate',
+  async (protocol) => {
+    const result = await tried(played(GOOD[protocol]), protocol);
+    expect(result).toMatchObject({
+      kind: 'done',
+      completed: true,
+      chain: [{ fingerprint: leaf.fingerprint }],
+    });
+  },
+);
 
-test.each(START_TLS)('%s byte by byte is understood', async (protocol) => {
-  const result = await tried(played(GOOD[protocol], byByte), protocol);
-  expect(result).toMatchObject({ kind: 'done', completed: true });
-});
+test.each(START_TLS)(
+  'a server with StartTLS of %s that answers byte by byte is understood',
+  async (protocol) => {
+    const result = await tried(played(GOOD[protocol], byByte), protocol);
+    expect(result).toMatchObject({ kind: 'done', completed: true });
+  },
+);
 
 const REFUSED: readonly (readonly [StartTls, string, Play, RegExp])[] = [
   ['postgres', 'has no TLS', ['', [['', 'N']]], /^has TLS off$/],
@@ -155,7 +165,7 @@ const REFUSED: readonly (readonly [StartTls, string, Play, RegExp])[] = [
   ['ldap', 'ends its answer early', ['', [['', '\x30\x05\x02\x01\x01\x78\0']]], /^does not speak ldap$/],
   ['ldap', 'is HTTP', ['', [['', 'HTTP/1.1 400 Bad Request\r\n']]], /^does not speak ldap$/],
 ];
-test.each(REFUSED)('%s that %s is named', async (protocol, _, [greeting, turns], why) => {
+test.each(REFUSED)('a server of %s that %s is named', async (protocol, _, [greeting, turns], why) => {
   const serve = (socket: Socket): void => {
     const left = [...turns];
     socket.write(greeting, 'latin1');
@@ -165,7 +175,7 @@ test.each(REFUSED)('%s that %s is named', async (protocol, _, [greeting, turns],
 });
 
 test.each(START_TLS.filter((protocol) => protocol !== 'mysql'))(
-  '%s with more than its consent before the handshake is refused: it was not protected',
+  'a server of %s that sends more than its consent before the handshake is refused: it was not protected',
   async (protocol) => {
     const [greeting, turns] = GOOD[protocol];
     const injected = turns.map(([asked, answer], at) =>
@@ -179,7 +189,7 @@ test.each(START_TLS.filter((protocol) => protocol !== 'mysql'))(
 );
 
 test.each(START_TLS)(
-  '%s that says nothing, closes or never stops is no evidence, in bounded time',
+  'a server of %s that says nothing, closes or never stops is no evidence, in bounded time',
   async (protocol) => {
     const silent = begun(() => {}, protocol);
     const closes = begun((socket) => socket.end(), protocol);
@@ -204,7 +214,7 @@ test.each(START_TLS)(
   },
 );
 
-test('a port without a listener is named with its code', async () => {
+test('a probe of a port without a listener is named with its code', async () => {
   const port = await listen(() => {});
   const [server] = servers.splice(0);
   server?.close();

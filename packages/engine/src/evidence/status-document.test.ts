@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { join } from 'node:path';
 import { instant } from '@handover/material';
 import { temporaryFolder } from '@handover/test-api-server';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { documentOf, MESH_ID, MeshHomes, pass, recordOf, secret } from '../../test/mesh-home.ts';
 import { statusText } from '../../test/status-text.ts';
 import { askStatus, readDocument } from '../index.ts';
@@ -12,188 +12,183 @@ const homes = new MeshHomes();
 const { clock } = homes;
 const scratch = temporaryFolder();
 
-describe('A consumer with a status document', () => {
-  test('A consumer with a status document that never confirms withholds the leaf switch and is named; once it does, nothing waits for reloadWithin', async () => {
-    const file = join(scratch, 'status.json');
-    const other = join(scratch, 'other.json');
-    const home = homes.mesh(
-      `{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: other, presents: true, verifies: true, leaf: b, status: {file: ${other}}}`,
-    );
-    const confirm = (): void => {
-      writeFileSync(file, documentOf(home, 'a'));
-      writeFileSync(other, documentOf(home, 'b'));
-    };
-    await pass(home);
+test('A consumer with a status document that never confirms withholds the leaf switch and is named; once it does, nothing waits for reloadWithin', async () => {
+  const file = join(scratch, 'status.json');
+  const other = join(scratch, 'other.json');
+  const home = homes.mesh(
+    `{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: other, presents: true, verifies: true, leaf: b, status: {file: ${other}}}`,
+  );
+  const confirm = (): void => {
+    writeFileSync(file, documentOf(home, 'a'));
+    writeFileSync(other, documentOf(home, 'b'));
+  };
+  await pass(home);
+  confirm();
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  const first = await pass(home);
+  expect(first.plan.phase).toBe('Introducing');
+  homes.later(30_000);
+  const stuck = await pass(home);
+  expect(stuck.plan.phase).toBe('Introducing');
+  expect(stuck.plan.blockedBy.map(({ consumer }) => consumer)).toContain('slow');
+  for (const phase of ['Activating', 'Stable']) {
     confirm();
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-    const first = await pass(home);
-    expect(first.plan.phase).toBe('Introducing');
-    homes.later(30_000);
-    const stuck = await pass(home);
-    expect(stuck.plan.phase).toBe('Introducing');
-    expect(stuck.plan.blockedBy.map(({ consumer }) => consumer)).toContain('slow');
-    for (const phase of ['Activating', 'Stable']) {
-      confirm();
-      expect((await pass(home)).plan.phase).toBe(phase);
-    }
-  });
+    expect((await pass(home)).plan.phase).toBe(phase);
+  }
+});
 
-  test('A consumer with a status document whose document is gone, old or garbage is waited for by name, whatever time passes', async () => {
-    const file = join(scratch, 'gone.json');
-    const home = homes.mesh(`{name: mute, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+test('A consumer with a status document whose document is gone, old or garbage is waited for by name, whatever time passes', async () => {
+  const file = join(scratch, 'gone.json');
+  const home = homes.mesh(`{name: mute, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+  await pass(home);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  for (const text of ['{}', 'garbage', documentOf(home, 'a', instant(homes.now - 60_000))]) {
+    writeFileSync(file, text);
     await pass(home);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-    for (const text of ['{}', 'garbage', documentOf(home, 'a', instant(homes.now - 60_000))]) {
-      writeFileSync(file, text);
-      await pass(home);
-      homes.later(100_000);
-      const { plan } = await pass(home);
-      expect(plan.phase).toBe('Introducing');
-      expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['mute']);
-    }
-  });
+    homes.later(100_000);
+    const { plan } = await pass(home);
+    expect(plan.phase).toBe('Introducing');
+    expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual(['mute']);
+  }
+});
 
-  test('A consumer with a status document whose document lacks the field for what the consumer does is waited for, and the field is named', async () => {
-    const file = join(scratch, 'partial.json');
-    const home = homes.mesh(`{name: part, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+test('A consumer with a status document whose document lacks the field for what the consumer does is waited for, and the field is named', async () => {
+  const file = join(scratch, 'partial.json');
+  const home = homes.mesh(`{name: part, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+  await pass(home);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  const told = (change: (sources: { anchors?: string[]; leaf?: { issuerKeyId?: string } }[]) => void) => {
+    const whole = JSON.parse(documentOf(home, 'a'));
+    change(whole.sources);
+    writeFileSync(file, JSON.stringify(whole));
+  };
+  const waits = async (): Promise<{ phase: string; waits: readonly string[] }> => {
     await pass(home);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-    const told = (change: (sources: { anchors?: string[]; leaf?: { issuerKeyId?: string } }[]) => void) => {
-      const whole = JSON.parse(documentOf(home, 'a'));
-      change(whole.sources);
-      writeFileSync(file, JSON.stringify(whole));
-    };
-    const waits = async (): Promise<{ phase: string; waits: readonly string[] }> => {
-      await pass(home);
-      const { plan } = await pass(home);
-      return { phase: plan.phase, waits: [...new Set(plan.blockedBy.map(({ waitsFor }) => waitsFor))] };
-    };
-    told((sources) => {
-      for (const source of sources) delete source.anchors;
-    });
-    await pass(home);
-    // reloadWithin has passed many times over.
-    homes.later(1_000_000);
-    told((sources) => {
-      for (const source of sources) delete source.anchors;
-    });
-    expect(await waits()).toEqual({
-      phase: 'Introducing',
-      waits: [`to load CA generation 2 (the status document of ${file} has no field sources[0].anchors)`],
-    });
-    told((sources) => {
-      for (const source of sources) source.anchors = ['00'];
-    });
-    expect((await waits()).waits).toEqual([
-      `to load CA generation 2 (the status document of ${file} lists no CA of this authority in sources[].anchors)`,
-    ]);
-    told(() => {});
-    expect((await pass(home)).plan.phase).toBe('Activating');
-    told((sources) => {
-      for (const { leaf } of sources) delete leaf?.issuerKeyId;
-    });
-    await pass(home);
-    homes.later(1_000_000);
-    told((sources) => {
-      for (const { leaf } of sources) delete leaf?.issuerKeyId;
-    });
-    expect(await waits()).toEqual({
-      phase: 'Activating',
-      waits: [
-        `to load a leaf of CA generation 2 (the status document of ${file} has no field sources[1].leaf.issuerKeyId)`,
-      ],
-    });
-    told(() => {});
-    expect((await pass(home)).plan.phase).toBe('Stable');
+    const { plan } = await pass(home);
+    return { phase: plan.phase, waits: [...new Set(plan.blockedBy.map(({ waitsFor }) => waitsFor))] };
+  };
+  told((sources) => {
+    for (const source of sources) delete source.anchors;
   });
+  await pass(home);
+  // reloadWithin has passed many times over.
+  homes.later(1_000_000);
+  told((sources) => {
+    for (const source of sources) delete source.anchors;
+  });
+  expect(await waits()).toEqual({
+    phase: 'Introducing',
+    waits: [`to load CA generation 2 (the status document of ${file} has no field sources[0].anchors)`],
+  });
+  told((sources) => {
+    for (const source of sources) source.anchors = ['00'];
+  });
+  expect((await waits()).waits).toEqual([
+    `to load CA generation 2 (the status document of ${file} lists no CA of this authority in sources[].anchors)`,
+  ]);
+  told(() => {});
+  expect((await pass(home)).plan.phase).toBe('Activating');
+  told((sources) => {
+    for (const { leaf } of sources) delete leaf?.issuerKeyId;
+  });
+  await pass(home);
+  homes.later(1_000_000);
+  told((sources) => {
+    for (const { leaf } of sources) delete leaf?.issuerKeyId;
+  });
+  expect(await waits()).toEqual({
+    phase: 'Activating',
+    waits: [
+      `to load a leaf of CA generation 2 (the status document of ${file} has no field sources[1].leaf.issuerKeyId)`,
+    ],
+  });
+  told(() => {});
+  expect((await pass(home)).plan.phase).toBe('Stable');
+});
 
-  test('A consumer with a status document is asked over a unix socket or a URL, at a fixed path, without following redirects', async () => {
-    const home = homes.mesh('');
-    await pass(home);
-    const record = await recordOf(home);
-    const asked: (string | undefined)[] = [];
-    let answer: (response: {
-      writeHead(code: number, headers?: object): { end(text?: string): void };
-    }) => void;
-    const server = createHttpServer((request, response) => {
-      asked.push(request.url);
-      answer(response);
-    });
-    const socket = join(scratch, 's.sock');
-    await new Promise<void>((listening) => server.listen(socket, listening));
-    const good = documentOf(home, 'a');
-    answer = (response) => response.writeHead(200).end(good);
-    const said = await askStatus({ socket }, record, homes.now, clock);
-    expect(said.proof).toMatchObject({
-      by: 'acknowledged',
-      complete: true,
-      anchors: [expect.any(String)],
-      issuer: expect.any(String),
-    });
-    for (const bad of [
-      () => (answer = (response) => response.writeHead(302, { location: '/elsewhere' }).end()),
-      () => (answer = (response) => response.writeHead(200).end(`${good}${' '.repeat(70_000)}`)),
-    ]) {
-      bad();
-      expect((await askStatus({ socket }, record, homes.now, clock)).proof).toBeUndefined();
-    }
-    expect(new Set(asked)).toEqual(new Set(['/handover/status']));
-    await new Promise((closed) => server.close(closed));
-    expect((await askStatus({ socket }, record, homes.now, clock)).unread.leaf).toBe(
-      `no status document from ${socket}: there is no such file`,
-    );
-    expect((await askStatus({ url: 'http://127.0.0.1:1/' }, record, homes.now, clock)).unread.trust).toBe(
-      'no status document from http://127.0.0.1:1/: connection refused (ECONNREFUSED); start the program, or correct the address',
-    );
+test('A consumer with a status document is asked over a unix socket or a URL, at a fixed path, without following redirects', async () => {
+  const home = homes.mesh('');
+  await pass(home);
+  const record = await recordOf(home);
+  const asked: (string | undefined)[] = [];
+  let answer: (response: { writeHead(code: number, headers?: object): { end(text?: string): void } }) => void;
+  const server = createHttpServer((request, response) => {
+    asked.push(request.url);
+    answer(response);
   });
+  const socket = join(scratch, 's.sock');
+  await new Promise<void>((listening) => server.listen(socket, listening));
+  const good = documentOf(home, 'a');
+  answer = (response) => response.writeHead(200).end(good);
+  const said = await askStatus({ socket }, record, homes.now, clock);
+  expect(said.proof).toMatchObject({
+    by: 'acknowledged',
+    complete: true,
+    anchors: [expect.any(String)],
+    issuer: expect.any(String),
+  });
+  for (const bad of [
+    () => (answer = (response) => response.writeHead(302, { location: '/elsewhere' }).end()),
+    () => (answer = (response) => response.writeHead(200).end(`${good}${' '.repeat(70_000)}`)),
+  ]) {
+    bad();
+    expect((await askStatus({ socket }, record, homes.now, clock)).proof).toBeUndefined();
+  }
+  expect(new Set(asked)).toEqual(new Set(['/handover/status']));
+  await new Promise((closed) => server.close(closed));
+  expect((await askStatus({ socket }, record, homes.now, clock)).unread.leaf).toBe(
+    `no status document from ${socket}: there is no such file`,
+  );
+  expect((await askStatus({ url: 'http://127.0.0.1:1/' }, record, homes.now, clock)).unread.trust).toBe(
+    'no status document from http://127.0.0.1:1/: connection refused (ECONNREFUSED); start the program, or correct the address',
+  );
+});
 
-  test('Of several sources in a status document the one that holds least counts', async () => {
-    const home = homes.mesh('');
-    await pass(home);
-    const old = { bundle: secret(home, 'a', 'ca.crt'), chain: secret(home, 'a', 'tls.crt') };
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-    await pass(home);
-    const record = await recordOf(home);
-    const both = JSON.parse(statusText(secret(home, 'a', 'ca.crt'), old.chain, homes.now));
-    const laggard = JSON.parse(statusText(old.bundle, old.chain, homes.now));
-    const text = JSON.stringify({ ...both, sources: [...both.sources, ...laggard.sources] });
-    expect(readDocument(text, record, homes.now).proof?.anchors).toHaveLength(1);
-    expect(readDocument(JSON.stringify(both), record, homes.now).proof?.anchors).toHaveLength(2);
-  });
+test('A status document with several sources counts by the source that holds least', async () => {
+  const home = homes.mesh('');
+  await pass(home);
+  const old = { bundle: secret(home, 'a', 'ca.crt'), chain: secret(home, 'a', 'tls.crt') };
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  await pass(home);
+  const record = await recordOf(home);
+  const both = JSON.parse(statusText(secret(home, 'a', 'ca.crt'), old.chain, homes.now));
+  const laggard = JSON.parse(statusText(old.bundle, old.chain, homes.now));
+  const text = JSON.stringify({ ...both, sources: [...both.sources, ...laggard.sources] });
+  expect(readDocument(text, record, homes.now).proof?.anchors).toHaveLength(1);
+  expect(readDocument(JSON.stringify(both), record, homes.now).proof?.anchors).toHaveLength(2);
+});
 
-  test('one leaf without a readable issuer makes the document no evidence for any; notation does not matter', async () => {
-    const home = homes.mesh('');
-    await pass(home);
-    const record = await recordOf(home);
-    const good = JSON.parse(documentOf(home, 'a'));
-    const read = (sources: unknown[]) =>
-      readDocument(JSON.stringify({ ...good, sources }), record, homes.now);
-    const issuer = read(good.sources).proof?.issuer;
-    expect(issuer).toEqual(expect.any(String));
-    const vague = read([...good.sources, { leaf: { fingerprint: 'ff' } }]);
-    expect(vague.proof?.issuer).toBeUndefined();
-    expect(vague.unread).toEqual({ leaf: 'has no field sources[2].leaf.issuerKeyId' });
-    const [trust, identity] = good.sources;
-    const colons = (text: string) => text.toUpperCase().replaceAll(/..(?!$)/g, '$&:');
-    const loud = read([
-      { ...trust, anchors: trust.anchors.map(colons) },
-      { anchors: identity.anchors.map(colons), leaf: { issuerKeyId: colons(identity.leaf.issuerKeyId) } },
-    ]);
-    expect(loud.proof).toMatchObject({ issuer, anchors: trust.anchors });
-  });
+test('one leaf without a readable issuer makes a status document no evidence for any leaf; notation does not matter', async () => {
+  const home = homes.mesh('');
+  await pass(home);
+  const record = await recordOf(home);
+  const good = JSON.parse(documentOf(home, 'a'));
+  const read = (sources: unknown[]) => readDocument(JSON.stringify({ ...good, sources }), record, homes.now);
+  const issuer = read(good.sources).proof?.issuer;
+  expect(issuer).toEqual(expect.any(String));
+  const vague = read([...good.sources, { leaf: { fingerprint: 'ff' } }]);
+  expect(vague.proof?.issuer).toBeUndefined();
+  expect(vague.unread).toEqual({ leaf: 'has no field sources[2].leaf.issuerKeyId' });
+  const [trust, identity] = good.sources;
+  const colons = (text: string) => text.toUpperCase().replaceAll(/..(?!$)/g, '$&:');
+  const loud = read([
+    { ...trust, anchors: trust.anchors.map(colons) },
+    { anchors: identity.anchors.map(colons), leaf: { issuerKeyId: colons(identity.leaf.issuerKeyId) } },
+  ]);
+  expect(loud.proof).toMatchObject({ issuer, anchors: trust.anchors });
+});
 
-  test('A consumer with a status document that speaks for several processes counts only when all of them answered', async () => {
-    const home = homes.mesh('');
-    await pass(home);
-    const record = await recordOf(home);
-    const good = JSON.parse(documentOf(home, 'a'));
-    const read = (processes: unknown) =>
-      readDocument(JSON.stringify({ ...good, processes }), record, homes.now);
-    expect(read([{ pid: 7 }, { pid: 8 }]).proof?.anchors).toHaveLength(1);
-    expect(read([{ pid: 7 }, { pid: 8, silent: true }])).toEqual({
-      unread: { trust: expect.stringContaining('process 8'), leaf: expect.stringContaining('process 8') },
-    });
-    expect(read([{ pid: 7 }, {}]).proof).toBeUndefined();
-    expect(read('all').proof).toBeUndefined();
+test('A consumer with a status document that speaks for several processes counts only when all of them answered', async () => {
+  const home = homes.mesh('');
+  await pass(home);
+  const record = await recordOf(home);
+  const good = JSON.parse(documentOf(home, 'a'));
+  const read = (processes: unknown) =>
+    readDocument(JSON.stringify({ ...good, processes }), record, homes.now);
+  expect(read([{ pid: 7 }, { pid: 8 }]).proof?.anchors).toHaveLength(1);
+  expect(read([{ pid: 7 }, { pid: 8, silent: true }])).toEqual({
+    unread: { trust: expect.stringContaining('process 8'), leaf: expect.stringContaining('process 8') },
   });
+  expect(read([{ pid: 7 }, {}]).proof).toBeUndefined();
+  expect(read('all').proof).toBeUndefined();
 });

@@ -59,101 +59,98 @@ const held = async (authorities: readonly string[] = [ID]): Promise<Set<string>>
   return found;
 };
 
-describe('The issuance log', () => {
-  test('The issuance log has one entry for each CA, cross-certificate and leaf, with the origin of the request and the reason', async () => {
-    await converge(on(world.home, catalogue(MESH)), ID);
-    expect(log.map(({ kind, generation }) => `${kind} ${generation}`)).toEqual(['ca 1', 'leaf 1', 'leaf 1']);
-    await rotate('q1');
-    expect(log.slice(3).map(({ kind, generation, certifies }) => [kind, generation, certifies])).toEqual([
-      ['ca', 2, undefined],
-      ['cross', 1, 2],
-      ['leaf', 2, undefined],
-      ['leaf', 2, undefined],
-    ]);
-    const [first, leaf] = log;
-    expect(first).toMatchObject({
-      authority: ID,
-      subject: expect.stringMatching(/^CN=mesh 1 /),
-      usages: ['keyCertSign', 'cRLSign'],
-      for: { kind: 'Authority', namespace: 'default', name: 'mesh', uid: 'uid of Authority' },
-      askedBy: { via: 'resource' },
-      why: 'the authority has no CA yet',
-    });
-    expect(leaf).toMatchObject({
-      at: '2030-01-01T00:00:00.000Z',
-      serial: expect.stringMatching(/^[0-9a-f]{16,40}$/),
-      fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/),
-      dnsNames: ['a.local'],
-      usages: ['serverAuth', 'clientAuth'],
-      notBefore: '2029-12-31T23:00:00.000Z',
-      for: { kind: 'Leaf', namespace: 'default', name: 'a', uid: 'uid of Leaf' },
-      askedBy: { via: 'resource' },
-    });
-    // The request is gone by the time its cross-certificate is made: the history has its origin.
-    for (const { askedBy } of log.slice(3, 5))
-      expect(askedBy).toEqual({ via: 'request', user: 'ada', uid: 7 });
+test('The issuance log has one entry for each CA, cross-certificate and leaf, with the origin of the request and the reason', async () => {
+  await converge(on(world.home, catalogue(MESH)), ID);
+  expect(log.map(({ kind, generation }) => `${kind} ${generation}`)).toEqual(['ca 1', 'leaf 1', 'leaf 1']);
+  await rotate('q1');
+  expect(log.slice(3).map(({ kind, generation, certifies }) => [kind, generation, certifies])).toEqual([
+    ['ca', 2, undefined],
+    ['cross', 1, 2],
+    ['leaf', 2, undefined],
+    ['leaf', 2, undefined],
+  ]);
+  const [first, leaf] = log;
+  expect(first).toMatchObject({
+    authority: ID,
+    subject: expect.stringMatching(/^CN=mesh 1 /),
+    usages: ['keyCertSign', 'cRLSign'],
+    for: { kind: 'Authority', namespace: 'default', name: 'mesh', uid: 'uid of Authority' },
+    askedBy: { via: 'resource' },
+    why: 'the authority has no CA yet',
   });
+  expect(leaf).toMatchObject({
+    at: '2030-01-01T00:00:00.000Z',
+    serial: expect.stringMatching(/^[0-9a-f]{16,40}$/),
+    fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/),
+    dnsNames: ['a.local'],
+    usages: ['serverAuth', 'clientAuth'],
+    notBefore: '2029-12-31T23:00:00.000Z',
+    for: { kind: 'Leaf', namespace: 'default', name: 'a', uid: 'uid of Leaf' },
+    askedBy: { via: 'resource' },
+  });
+  // The request is gone by the time its cross-certificate is made: the history has its origin.
+  for (const { askedBy } of log.slice(3, 5)) expect(askedBy).toEqual({ via: 'request', user: 'ada', uid: 7 });
+});
 
-  test('The issuance log has every certificate that any object holds, for two authorities that rotate in turn', async () => {
-    const both = catalogue(`${MESH}---${OTHER}`);
-    await Promise.all([converge(on(world.home, both), ID), converge(on(world.home, both), 'default/other')]);
-    await Promise.all([rotate('q1', both), rotate('q1', both, 'default/other')]);
-    const known = new Map(log.map((entry) => [entry.fingerprint, entry]));
-    expect(known.size).toBe(log.length);
-    for (const fingerprint of await held([ID, 'default/other']))
-      expect([...known.keys()]).toContain(fingerprint);
-    for (const { authority, for: object } of log)
-      if (object.kind === 'Leaf')
-        expect([authority, ['a', 'b'].includes(object.name)]).toEqual([authority, authority === ID]);
-  });
+test('The issuance log has every certificate that any object holds, for two authorities that rotate in turn', async () => {
+  const both = catalogue(`${MESH}---${OTHER}`);
+  await Promise.all([converge(on(world.home, both), ID), converge(on(world.home, both), 'default/other')]);
+  await Promise.all([rotate('q1', both), rotate('q1', both, 'default/other')]);
+  const known = new Map(log.map((entry) => [entry.fingerprint, entry]));
+  expect(known.size).toBe(log.length);
+  for (const fingerprint of await held([ID, 'default/other']))
+    expect([...known.keys()]).toContain(fingerprint);
+  for (const { authority, for: object } of log)
+    if (object.kind === 'Leaf')
+      expect([authority, ['a', 'b'].includes(object.name)]).toEqual([authority, authority === ID]);
+});
 
-  test('The issuance log never holds a key, or a part of one', async () => {
-    await converge(on(world.home, catalogue(MESH)), ID);
-    await rotate('q1');
-    const secrets: string[] = [];
-    for (const id of ['default/secrets/a', 'default/secrets/b'])
-      secrets.push(textOf((await world.object(id)).data['tls.key'] ?? new Uint8Array()));
-    const record = await world.authorities.load(ID);
-    if (record === undefined) throw new Error('no record');
-    secrets.push(...Object.values<string>(JSON.parse(formatAuthority(ID, record)).keys));
-    expect(secrets).toHaveLength(3);
-    const bodies = secrets.map((pem) => pem.replace(/-----[^-]+-----|\s/g, ''));
-    const written = `${JSON.stringify(log)}${JSON.stringify(record?.history)}`;
-    expect(written).not.toContain('PRIVATE KEY');
-    expect(written).not.toContain('BEGIN');
-    fc.assert(
-      fc.property(fc.constantFrom(...bodies), fc.nat(), (body, from) => {
-        // The first 50 characters of a P-256 key give only the kind of key.
-        const piece = body.slice(50 + (from % (body.length - 70))).slice(0, 16);
-        const hex = Buffer.from(piece, 'base64').toString('hex');
-        expect(written).not.toContain(piece);
-        expect(written).not.toContain(hex);
-      }),
-    );
-  });
+test('The issuance log never holds a key, or a part of one', async () => {
+  await converge(on(world.home, catalogue(MESH)), ID);
+  await rotate('q1');
+  const secrets: string[] = [];
+  for (const id of ['default/secrets/a', 'default/secrets/b'])
+    secrets.push(textOf((await world.object(id)).data['tls.key'] ?? new Uint8Array()));
+  const record = await world.authorities.load(ID);
+  if (record === undefined) throw new Error('no record');
+  secrets.push(...Object.values<string>(JSON.parse(formatAuthority(ID, record)).keys));
+  expect(secrets).toHaveLength(3);
+  const bodies = secrets.map((pem) => pem.replace(/-----[^-]+-----|\s/g, ''));
+  const written = `${JSON.stringify(log)}${JSON.stringify(record?.history)}`;
+  expect(written).not.toContain('PRIVATE KEY');
+  expect(written).not.toContain('BEGIN');
+  fc.assert(
+    fc.property(fc.constantFrom(...bodies), fc.nat(), (body, from) => {
+      // The first 50 characters of a P-256 key give only the kind of key.
+      const piece = body.slice(50 + (from % (body.length - 70))).slice(0, 16);
+      const hex = Buffer.from(piece, 'base64').toString('hex');
+      expect(written).not.toContain(piece);
+      expect(written).not.toContain(hex);
+    }),
+  );
+});
 
-  test('The issuance log that cannot be written stops every certificate from becoming visible', async () => {
-    refuses = new Error('the disk is full');
-    await expect(reconcile(on(world.home, catalogue(MESH)), ID)).rejects.toThrow('the disk is full');
-    expect(await world.authorities.load(ID)).toBeUndefined();
-    refuses = undefined;
-    await reconcile(on(world.home, catalogue(MESH)), ID);
-    refuses = new Error('the disk is full');
-    await expect(reconcile(on(world.home, catalogue(MESH)), ID)).rejects.toThrow('the disk is full');
-    expect(world.objects.writes.filter((id) => id.includes('/secrets/'))).toEqual([]);
-    refuses = undefined;
-    await converge(on(world.home, catalogue(MESH)), ID);
-    const known = log.map(({ fingerprint }) => fingerprint);
-    for (const fingerprint of await held()) expect(known).toContain(fingerprint);
-  });
+test('The issuance log that cannot be written stops every certificate from becoming visible', async () => {
+  refuses = new Error('the disk is full');
+  await expect(reconcile(on(world.home, catalogue(MESH)), ID)).rejects.toThrow('the disk is full');
+  expect(await world.authorities.load(ID)).toBeUndefined();
+  refuses = undefined;
+  await reconcile(on(world.home, catalogue(MESH)), ID);
+  refuses = new Error('the disk is full');
+  await expect(reconcile(on(world.home, catalogue(MESH)), ID)).rejects.toThrow('the disk is full');
+  expect(world.objects.writes.filter((id) => id.includes('/secrets/'))).toEqual([]);
+  refuses = undefined;
+  await converge(on(world.home, catalogue(MESH)), ID);
+  const known = log.map(({ fingerprint }) => fingerprint);
+  for (const fingerprint of await held()) expect(known).toContain(fingerprint);
+});
 
-  test('The issuance log has no entry for a dry run', async () => {
-    await converge(on(world.home, catalogue(MESH)), ID);
-    const before = log.length;
-    const home = on(world.home, catalogue(MESH));
-    await converge(dryRun(home, await home.fresh(), { rotate: ['try'] }), ID);
-    expect(log).toHaveLength(before);
-  });
+test('The issuance log has no entry for a dry run', async () => {
+  await converge(on(world.home, catalogue(MESH)), ID);
+  const before = log.length;
+  const home = on(world.home, catalogue(MESH));
+  await converge(dryRun(home, await home.fresh(), { rotate: ['try'] }), ID);
+  expect(log).toHaveLength(before);
 });
 
 describe('The history of an authority', () => {

@@ -41,7 +41,7 @@ test('a CA key prints nothing of itself, in a record or alone', async () => {
   expect(Object.entries(ref)).toEqual([['kind', 'local']]);
 });
 
-test('a CA key and a leaf key cannot stand in for each other, or this does not compile', () => {
+test('a CA key and a leaf key cannot stand in for each other: the code would not compile', () => {
   const leafKey = PrivateKey.of(generateKey('ECDSA-P256').privateKey);
   const misplaced = (caKey: KeyRef, certificate: IssuedLeaf['certificate']): unknown => [
     // @ts-expect-error: a Secret takes no CA key
@@ -56,7 +56,7 @@ test('a CA key and a leaf key cannot stand in for each other, or this does not c
   expect(misplaced).toBeTypeOf('function');
 });
 
-test('the file of the state alone takes a CA key out of its reference', () => {
+test('only the state file takes a CA key out of its reference', () => {
   const source = new URL('../', import.meta.url);
   const importers = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
     (path) => /(?<!\.test)\.ts$/.test(path) && /\bpemOf\b/.test(readFileSync(new URL(path, source), 'utf8')),

@@ -90,7 +90,7 @@ const propertiesOf = (node: unknown, ...path: readonly string[]): readonly strin
   return Object.keys((at as { properties: object }).properties).sort();
 };
 
-test('the property below makes up every field that a Leaf has', () => {
+test('the property of names covers every field of a Leaf', () => {
   const schema = z.toJSONSchema(resourceSchemas.Leaf, {
     io: 'input',
     target: 'openapi-3.0',

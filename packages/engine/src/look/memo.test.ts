@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Memo } from './memo.ts';
 
-test('a full memo that is asked for what it knows forgets nothing', () => {
+test('a full memo forgets nothing when it is asked for known keys', () => {
   const memo = new Memo<string>(2);
   const made: string[] = [];
   const get = (key: string): string =>
@@ -15,7 +15,7 @@ test('a full memo that is asked for what it knows forgets nothing', () => {
   expect(made).toEqual(['a', 'b', 'c', 'a']);
 });
 
-test('a failure is not remembered', async () => {
+test('a memo does not remember a failure', async () => {
   const memo = new Memo<Promise<string>>(2);
   await expect(memo.get('a', () => Promise.reject(new Error('no entropy')))).rejects.toThrow('no entropy');
   await expect(memo.get('a', () => Promise.resolve('found'))).resolves.toBe('found');

@@ -26,7 +26,7 @@ const constraintsIn = async (world: World) =>
       nameConstraints?.permitted.map((name) => (name.kind === 'dns' ? name.value : name.kind)).join(),
   );
 
-test('a leaf outside the constraints is refused and says so; the others are issued and verify', async () => {
+test('a leaf outside the name constraints is refused with the reason; the others are issued and verify', async () => {
   const world = new World();
   const of = resources('nameConstraints: {dnsNames: [mesh.svc]}', ['a', 'a.mesh.svc'], ['b', 'b.prod.svc']);
   await converge(on(world.home, of), 'default/mesh');
@@ -77,7 +77,7 @@ test('a permitted name that is new waits until every CA in use permits it', asyn
   expect(world.objects.writes).toContain('default/secrets/b');
 });
 
-test('taking the constraints away changes nothing before the next generation', async () => {
+test('name constraints that are removed stay until the next CA generation', async () => {
   const world = new World();
   const bound = resources('nameConstraints: {dnsNames: [mesh.svc]}', ['a', 'a.mesh.svc']);
   await converge(on(world.home, bound), 'default/mesh');

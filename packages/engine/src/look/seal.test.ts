@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
 import { converge, digestOf, filesFrom, observeAnew, sealed } from '../index.ts';
 
@@ -57,31 +57,29 @@ const forge = (object: string, key: string): void => {
   });
 };
 
-describe('Authorities that are named in a seal', () => {
-  test.each([
-    ['an object that only claims to hold a leaf', 'evil/secrets/unasked', 'tls.crt'],
-    ['a leaf in another namespace', 'evil/secrets/x', 'tls.crt'],
-    ['a bundle in another namespace', 'evil/configmaps/all/ca.crt', 'ca.crt'],
-  ])('Authorities that are named in a seal are not loaded for %s', async (_what, object, key) => {
-    forge(object, key);
-    const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
-    expect(stored.get(object)?.record).toBeUndefined();
-    expect([...new Set(loads)].sort()).toEqual([ID, 'evil/own']);
-  });
+test.each([
+  ['an object that only claims to hold a leaf', 'evil/secrets/unasked', 'tls.crt'],
+  ['a leaf in another namespace', 'evil/secrets/x', 'tls.crt'],
+  ['a bundle in another namespace', 'evil/configmaps/all/ca.crt', 'ca.crt'],
+])('Authorities that are named in a seal are not loaded for %s', async (_what, object, key) => {
+  forge(object, key);
+  const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  expect(stored.get(object)?.record).toBeUndefined();
+  expect([...new Set(loads)].sort()).toEqual([ID, 'evil/own']);
+});
 
-  test('Authorities that are named in a seal are believed when they share a bundle, wherever it lies', async () => {
-    const object = 'evil/configmaps/all/ca.crt';
-    const { data, record } = await world.object(object);
-    const own = await world.authorities.load('evil/own');
-    if (record === undefined || own === undefined) throw new Error(`nothing is known of ${object}`);
-    world.objects.put(object, { data, record, seal: sealed(object, record, 'evil/own', own.sealKey) });
-    const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
-    expect(stored.get(object)?.record).toEqual(record);
-  });
+test('Authorities that are named in a seal are believed when they share a bundle, wherever it lies', async () => {
+  const object = 'evil/configmaps/all/ca.crt';
+  const { data, record } = await world.object(object);
+  const own = await world.authorities.load('evil/own');
+  if (record === undefined || own === undefined) throw new Error(`nothing is known of ${object}`);
+  world.objects.put(object, { data, record, seal: sealed(object, record, 'evil/own', own.sealKey) });
+  const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  expect(stored.get(object)?.record).toEqual(record);
+});
 
-  test('Authorities that are named in a seal are believed in its own namespace: a Leaf may move from one authority to another', async () => {
-    const moved = catalogue(SHARED.replace('spec: {authority: mesh,', 'spec: {authority: other,'));
-    const { stored } = await observeAnew(on(home, moved).fresh, 'default/other');
-    expect(stored.get('default/secrets/a')?.record?.issuedBy).toBe(ID);
-  });
+test('Authorities that are named in a seal are believed in its own namespace: a Leaf may move from one authority to another', async () => {
+  const moved = catalogue(SHARED.replace('spec: {authority: mesh,', 'spec: {authority: other,'));
+  const { stored } = await observeAnew(on(home, moved).fresh, 'default/other');
+  expect(stored.get('default/secrets/a')?.record?.issuedBy).toBe(ID);
 });

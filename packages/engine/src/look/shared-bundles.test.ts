@@ -36,52 +36,50 @@ const withState = (answer: () => undefined): Parts => ({
 const cas = async (): Promise<number> =>
   readableCertificates((await world.object('default/configmaps/all/ca.crt')).data['ca.crt']).length;
 
-describe('A bundle that two authorities share', () => {
-  test.each([
-    ['STATE_OF_ANOTHER', 'was deleted and made again'],
-    ['STATE_UNREADABLE', 'has a damaged state'],
-  ])(
-    'A bundle that two authorities share keeps no authority from its work when the other one %s: %s',
-    async (code, why) => {
-      const before = (await world.object('default/secrets/a')).data['tls.crt'];
-      const home = withState(() => {
-        throw new HandoverError(code, why);
-      });
-      world.pass(70 * 86_400 * second); // its own leaf is due
-      await converge(on(home, SHARED), ID);
-      expect((await world.object('default/secrets/a')).data['tls.crt']).not.toEqual(before);
-      expect(await cas()).toBe(2);
-    },
-  );
-
-  test('A bundle that two authorities share keeps the CAs of one whose state is gone, until its owner has decided', async () => {
-    const home = withState(() => undefined);
-    await converge(on(home, SHARED), THEIRS);
-    world.rotate.push('r1');
+test.each([
+  ['STATE_OF_ANOTHER', 'was deleted and made again'],
+  ['STATE_UNREADABLE', 'has a damaged state'],
+])(
+  'An authority does its work while another one that shares its bundle fails with %s: %s',
+  async (code, why) => {
+    const before = (await world.object('default/secrets/a')).data['tls.crt'];
+    const home = withState(() => {
+      throw new HandoverError(code, why);
+    });
+    world.pass(70 * 86_400 * second); // its own leaf is due
     await converge(on(home, SHARED), ID);
-    expect(await cas()).toBe(3);
-  });
+    expect((await world.object('default/secrets/a')).data['tls.crt']).not.toEqual(before);
+    expect(await cas()).toBe(2);
+  },
+);
 
-  test.each(['a rotation', 'a distrust'])(
-    'A bundle that two authorities share %s ends though the other one rotates every minute',
-    async (what) => {
-      const mine = what === 'a rotation' ? { rotate: ['go'], distrust: [] } : { rotate: [], distrust: [1] };
-      const theirs = { rotate: [] as string[], distrust: [] };
-      const home: Parts = {
-        ...world.home,
-        requests: { pending: async (id) => (id === THEIRS ? theirs : mine), done: async () => {} },
-      };
-      for (let minute = 0; minute < 60; minute++) {
-        theirs.rotate.push(`r${minute}`);
-        await converge(on(home, SHARED), THEIRS);
-        await converge(on(home, SHARED), ID);
-        world.pass(60 * second);
-      }
-      const { generations } = (await world.authorities.load(ID))?.state ?? {};
-      expect(generations).toMatchObject([{ number: 2, role: 'current' }]);
-    },
-  );
+test('A bundle that two authorities share keeps the CAs of an authority whose state is gone, until its owner has decided', async () => {
+  const home = withState(() => undefined);
+  await converge(on(home, SHARED), THEIRS);
+  world.rotate.push('r1');
+  await converge(on(home, SHARED), ID);
+  expect(await cas()).toBe(3);
 });
+
+test.each(['a rotation', 'a distrust'])(
+  '%s ends while another authority that shares the bundle rotates every minute',
+  async (what) => {
+    const mine = what === 'a rotation' ? { rotate: ['go'], distrust: [] } : { rotate: [], distrust: [1] };
+    const theirs = { rotate: [] as string[], distrust: [] };
+    const home: Parts = {
+      ...world.home,
+      requests: { pending: async (id) => (id === THEIRS ? theirs : mine), done: async () => {} },
+    };
+    for (let minute = 0; minute < 60; minute++) {
+      theirs.rotate.push(`r${minute}`);
+      await converge(on(home, SHARED), THEIRS);
+      await converge(on(home, SHARED), ID);
+      world.pass(60 * second);
+    }
+    const { generations } = (await world.authorities.load(ID))?.state ?? {};
+    expect(generations).toMatchObject([{ number: 2, role: 'current' }]);
+  },
+);
 
 describe('Default CAs as a source', () => {
   const WITH_DEFAULTS = catalogue(`${MESH}---

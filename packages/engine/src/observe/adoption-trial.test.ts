@@ -26,18 +26,18 @@ const trouble = async (from: number, to: number): Promise<string | undefined> =>
 test.each([
   ['a plain root', -hour, year],
   ['a root that ends in two hours', -hour, 2 * hour],
-])('%s can be taken over with its key', async (_what, from, to) => {
+])('the adoption of %s with its key is accepted', async (_what, from, to) => {
   expect(await trouble(from, to)).toBeUndefined();
 });
 
 test.each([
   ['an expired CA', -year, -day, /cannot be valid|expired/],
   ['a CA that is not valid yet', day, year, /not valid yet/],
-])('%s is refused, with the reason', async (_what, from, to, why) => {
+])('the adoption of %s is refused, with the reason', async (_what, from, to, why) => {
   expect(await trouble(from, to)).toMatch(why);
 });
 
-test('a certificate that is no CA is refused, with the reason', async () => {
+test('the adoption of a certificate that is no CA is refused, with the reason', async () => {
   const root = await rootOf(-hour, year);
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const leaf = await issueLeaf({

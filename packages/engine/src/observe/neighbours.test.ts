@@ -1,6 +1,6 @@
 import { plan } from '@handover/core';
 import { HandoverError, instant } from '@handover/material';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
 import { type Planner, reconcile, statusOf } from '../index.ts';
 
@@ -30,62 +30,56 @@ const refusing = (home: Parts): Parts => ({
   },
 });
 
-describe('a write that fails in another namespace', () => {
-  test('a write that fails in another namespace is reported, and the authority goes on and tries again later', async () => {
-    const world = new World();
-    const home = refusing(world.home);
-    const pass = () => reconcile(on(home, catalogue(MESH)), ID, planner);
-    await pass();
-    expect((await pass()).refused).toEqual([
-      { object: THEIRS, why: `${THEIRS} may not be written`, raced: false },
-    ]);
-    expect(await world.object('default/secrets/a')).toBeDefined();
-    const { again, refused } = await pass();
-    expect(refused).toHaveLength(1);
-    expect(again).toBe(world.now + 2_000);
-    world.rotate.push('r');
-    expect((await pass()).plan.actions).toMatchObject([{ kind: 'mint' }]);
-  });
-
-  test('a write that fails in another namespace fails the pass when it is the authority’s own', async () => {
-    const home = refusing(new World().home);
-    await reconcile(on(home, catalogue(MESH)), ID);
-    await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toThrow('may not be written');
-  });
+test('a write that fails in another namespace is reported, and the authority goes on and tries again later', async () => {
+  const world = new World();
+  const home = refusing(world.home);
+  const pass = () => reconcile(on(home, catalogue(MESH)), ID, planner);
+  await pass();
+  expect((await pass()).refused).toEqual([
+    { object: THEIRS, why: `${THEIRS} may not be written`, raced: false },
+  ]);
+  expect(await world.object('default/secrets/a')).toBeDefined();
+  const { again, refused } = await pass();
+  expect(refused).toHaveLength(1);
+  expect(again).toBe(world.now + 2_000);
+  world.rotate.push('r');
+  expect((await pass()).plan.actions).toMatchObject([{ kind: 'mint' }]);
 });
 
-describe('a clock that is set between look and swap', () => {
-  test('a clock that is set between look and swap dates no CA: it is looked at again', async () => {
-    const world = new World();
-    let looks = 0;
-    const clock = { now: () => world.now, steadySince: () => (++looks > 2 ? instant(5) : undefined) };
-    const home: Parts = { ...world.home, clock };
-    await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
-    expect(await world.authorities.load(ID)).toBeUndefined();
-  });
+test('a write that fails in the authority’s own namespace fails the pass', async () => {
+  const home = refusing(new World().home);
+  await reconcile(on(home, catalogue(MESH)), ID);
+  await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toThrow('may not be written');
 });
 
-describe('status', () => {
-  test('status says ready, and why it is not', async () => {
-    const world = new World();
-    const look = async () => (await statusOf(on(world.home, catalogue(MESH)).fresh)).authorities[0];
-    expect(await look()).toMatchObject({
-      ready: false,
-      notReady: ['its first CA generation is being created'],
-    });
-    for (let pass = 0; pass < 3; pass++) await reconcile(on(world.home, catalogue(MESH)), ID);
-    expect(await look()).toMatchObject({ ready: true, notReady: [] });
-    const { data, version, record } = await world.object('default/configmaps/mesh-trust/ca.crt');
-    if (record === undefined) throw new TypeError('no record');
-    const other = new World();
-    for (let pass = 0; pass < 2; pass++) await reconcile(on(other.home, catalogue(MESH)), ID);
-    const foreign = (await other.object('default/configmaps/mesh-trust/ca.crt')).data;
-    await world.objects.write('default/configmaps/mesh-trust/ca.crt', version, () => ({
-      data: { ...data, ...foreign },
-      record,
-    }));
-    expect((await look())?.notReady.join()).toMatch(
-      /mesh-trust\/ca.crt refuses the leaf of default\/secrets\/a: /,
-    );
+test('a clock that is set between planning and writing dates no CA: the world is observed again', async () => {
+  const world = new World();
+  let looks = 0;
+  const clock = { now: () => world.now, steadySince: () => (++looks > 2 ? instant(5) : undefined) };
+  const home: Parts = { ...world.home, clock };
+  await expect(reconcile(on(home, catalogue(MESH)), ID)).rejects.toMatchObject({ code: 'CONFLICT' });
+  expect(await world.authorities.load(ID)).toBeUndefined();
+});
+
+test('the status of an authority says whether it is ready, and why not', async () => {
+  const world = new World();
+  const look = async () => (await statusOf(on(world.home, catalogue(MESH)).fresh)).authorities[0];
+  expect(await look()).toMatchObject({
+    ready: false,
+    notReady: ['its first CA generation is being created'],
   });
+  for (let pass = 0; pass < 3; pass++) await reconcile(on(world.home, catalogue(MESH)), ID);
+  expect(await look()).toMatchObject({ ready: true, notReady: [] });
+  const { data, version, record } = await world.object('default/configmaps/mesh-trust/ca.crt');
+  if (record === undefined) throw new TypeError('no record');
+  const other = new World();
+  for (let pass = 0; pass < 2; pass++) await reconcile(on(other.home, catalogue(MESH)), ID);
+  const foreign = (await other.object('default/configmaps/mesh-trust/ca.crt')).data;
+  await world.objects.write('default/configmaps/mesh-trust/ca.crt', version, () => ({
+    data: { ...data, ...foreign },
+    record,
+  }));
+  expect((await look())?.notReady.join()).toMatch(
+    /mesh-trust\/ca.crt refuses the leaf of default\/secrets\/a: /,
+  );
 });

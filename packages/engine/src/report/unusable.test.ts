@@ -31,7 +31,7 @@ test('an error of one authority is named beside what is invalid, and the others 
   ]);
 });
 
-test('of one authority that was asked for, nothing is said about others', async () => {
+test('a survey of one authority says nothing about others', async () => {
   const error = new HandoverError('STATE_UNREADABLE', 'broken');
   const of = (only: string) => survey({ catalogue }, only, failing(error));
   expect(await of('a/one')).toEqual({ found: ['a/one'], unusable: [] });
@@ -43,18 +43,18 @@ test.each([
   new HandoverError('KUBE_UNAVAILABLE', 'no answer'),
   new HandoverError('HOME_FORBIDDEN', 'no right'),
   new TypeError('a bug'),
-])('%s is no error of one authority', async (error) => {
+])('%s fails the whole survey of authorities', async (error) => {
   await expect(survey({ catalogue }, undefined, failing(error))).rejects.toBe(error);
 });
 
-test('an authority that is deleted meanwhile is no trouble, unless it was asked for', async () => {
+test('an authority that is deleted during a survey is no error, unless it was asked for', async () => {
   const error = new HandoverError('AUTHORITY_UNKNOWN', 'there is none');
   const each = failing(error);
   expect((await survey({ catalogue }, undefined, each)).unusable).toEqual(INVALID);
   await expect(survey({ catalogue }, 'b/two', each)).rejects.toBe(error);
 });
 
-test('authorities are looked at side by side, and told in their order', async () => {
+test('authorities are surveyed side by side, and reported in their order', async () => {
   const ids = ['shop/a', 'shop/b', 'shop/c'];
   const three = { ...catalogue, authorities: new Map(ids.map((id) => [id, PLAIN])) } as unknown as Catalogue;
   let begun = 0;

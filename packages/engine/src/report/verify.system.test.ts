@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { fleet, verify } from '../../test/fleet.ts';
 
-test('Of 5,000 leaves, 25 million pairs are counted and a thousand that fail are told', async () => {
+test('A fleet of 5,000 leaves has 25 million pairs counted, and a thousand that fail listed', async () => {
   const home = await fleet(5_000);
   const now = await verify(home);
   expect(now.pairCount).toBe(now.presenters.length * now.verifiers.length);

@@ -12,7 +12,7 @@ vi.mock('@handover/material', async (original) => {
   return { ...real, verifyChain };
 });
 
-test('A small fleet is told pair by pair', async () => {
+test('A small fleet is reported pair by pair', async () => {
   const home = await fleet(3);
   const now = await verify(home);
   expect(now.pairs).toHaveLength(now.presenters.length * now.verifiers.length);
@@ -27,7 +27,7 @@ test('A small fleet is told pair by pair', async () => {
 });
 
 /** Tier system has a fleet of 5,000. */
-test('Of a fleet with more than 10,000 pairs all are counted, and a thousand that fail are told', async () => {
+test('A fleet with more than 10,000 pairs has all pairs counted, and a thousand that fail listed', async () => {
   const home = await fleet(101);
   checks.count = 0;
   const now = await verify(home);

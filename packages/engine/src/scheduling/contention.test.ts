@@ -26,7 +26,7 @@ test('S0.8 three pods of an old version that write every 30 s are repaired each 
   }
 });
 
-test('after a truce, a writer that comes once in 30 s is no longer a fight', () => {
+test('a writer that comes once in 30 s after a truce is no longer a fight', () => {
   const contention = fought(6, 1);
   contention.repaired('x', 'old-pod', at(5 + 60 + 30));
   expect(contention.standoff('x', at(5 + 60 + 30))).toBeUndefined();

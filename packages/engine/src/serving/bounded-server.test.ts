@@ -69,17 +69,20 @@ test('a request for a foreign host name, as in DNS rebinding, is refused', async
   expect(made).toBe(0);
 });
 
-test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'])('%s is refused', async (method) => {
-  expect(await ask('/livez', { method })).toMatchObject({ status: 405, allow: 'GET, HEAD' });
-  expect(made).toBe(0);
-});
+test.each(['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'])(
+  'a request with the method %s is refused',
+  async (method) => {
+    expect(await ask('/livez', { method })).toMatchObject({ status: 405, allow: 'GET, HEAD' });
+    expect(made).toBe(0);
+  },
+);
 
-test('HEAD is GET without a body; an unknown page is 404', async () => {
+test('a request with HEAD is answered as GET without a body; an unknown page is 404', async () => {
   expect(await ask('/livez?verbose', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
   expect(await ask('/other')).toMatchObject({ status: 404 });
 });
 
-test('a header that is too large is refused', async () => {
+test('a request with too large a header is refused', async () => {
   expect(await ask('/livez', { headers: { authorization: 'x'.repeat(20_000) } })).toMatchObject({
     status: 431,
   });

@@ -12,7 +12,7 @@ test.each([
   'handover-metrics.handover-system.svc:8443',
   'handover-metrics.handover-system.svc.cluster.local',
   'db1:9464',
-])('%s may come from a probe or a scraper', (header) => {
+])('the Host header %s may come from a probe or a scraper', (header) => {
   expect(isOwnHost(header, ['0.0.0.0', 'db1'])).toBe(true);
 });
 
@@ -30,6 +30,6 @@ test.each([
   'localhost.attacker.example',
   'a b.svc',
   '::1',
-])('%s may come from a page that uses DNS rebinding', (header) => {
+])('the Host header %s may come from a page that uses DNS rebinding', (header) => {
   expect(isOwnHost(header, ['0.0.0.0', 'db1'])).toBe(false);
 });

@@ -24,12 +24,12 @@ test('the chart in deploy/ is the one that this source makes; `npm run chart` wr
     expect([path, readFileSync(join(CHART, path), 'utf8')]).toEqual([path, text]);
 });
 
-test('no stand-in for a value is left in it', () => {
+test('the chart has no stand-in for a value left', () => {
   const all = [...made.values()].join('\n');
   for (const token of [...Object.values(TOKENS), '-token']) expect(all).not.toContain(token);
 });
 
-test('its values are described, and nothing else is taken', () => {
+test('the chart describes its values, and accepts no others', () => {
   const values = parse(made.get('values.yaml') ?? '') as object;
   const { properties, additionalProperties } = JSON.parse(made.get('values.schema.json') ?? '') as {
     properties: object;
@@ -45,7 +45,7 @@ test('the namespace, and with it the keys of every CA, is no part of a release; 
   expect(definitions.match(/helm\.sh\/resource-policy: keep/g)).toHaveLength(4);
 });
 
-test('a difference between installations that a chart cannot say is an error, not a guess', () => {
+test('the chart fails on a difference between installations that it cannot express, and does not guess', () => {
   const all = [false, true].flatMap((openshift) =>
     COMPAT.map(
       (name): Variant => ({ options: { namespace: 'a', image: 'b', openshift, compat: [name] }, pages: [] }),

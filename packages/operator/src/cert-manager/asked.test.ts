@@ -17,7 +17,7 @@ const ask = (csr: CsrAsked | string, spec: CertificateRequest['spec'] = {}, most
     most,
   );
 
-test('a request is what a Leaf would ask for', () => {
+test('a CertificateRequest asks for what the same Leaf would ask for', () => {
   const keys = newKeys();
   const { leaf, publicKey } = ask(
     { ...WEB, keys, usages: ['server'], subject: { CN: 'web', O: 'Shop' } },
@@ -34,12 +34,12 @@ test('a request is what a Leaf would ask for', () => {
   });
 });
 
-test('a request without a usage is for server and client, without a host name for client', () => {
+test('a CertificateRequest without usages is for server and client, and without a host name for client only', () => {
   expect(ask(WEB).leaf.spec.usages).toEqual(['server', 'client']);
   expect(ask({ subject: { CN: 'job' } }).leaf.spec.usages).toEqual(['client']);
 });
 
-test('a URI alone is enough for a server, and beside a common name it is not', () => {
+test('a URI alone is enough for a server certificate, and beside a common name it is not', () => {
   const uris = ['spiffe://cluster.local/ns/shop/sa/web'];
   expect(ask({ uris }).leaf.spec).toMatchObject({ uris, usages: ['server', 'client'] });
   expect(ask({ uris }, { usages: ['server auth'] }).leaf.spec.usages).toEqual(['server']);
@@ -49,13 +49,13 @@ test('a URI alone is enough for a server, and beside a common name it is not', (
   expect(() => ask(named, { usages: ['server auth'] })).toThrow(/dnsNames/);
 });
 
-test('a lifetime is cut to what is allowed, and is 90 days unless the request says otherwise', () => {
+test('a lifetime is cut to what is allowed, and is 90 days unless the CertificateRequest says otherwise', () => {
   expect(ask(WEB, { duration: '8760h0m0s' }).leaf.spec.lifetime).toBe(90 * day);
   expect(ask(WEB, {}, duration(hour)).leaf.spec.lifetime).toBe(hour);
   expect(ask(WEB).leaf.spec.lifetime).toBe(90 * day);
 });
 
-describe('refused with a code and a remedy', () => {
+describe('a CertificateRequest is refused', () => {
   const refused: readonly (readonly [string, CsrAsked | string, CertificateRequest['spec'], RegExp])[] = [
     ['a CA by its spec', WEB, { isCA: true }, /asks for a CA; remove isCA/],
     ['a CA by its signing request', { ...WEB, isCa: true }, {}, /asks for a CA/],
@@ -76,17 +76,20 @@ describe('refused with a code and a remedy', () => {
     ['a request that another key signed', { ...WEB, signedBy: newKeys().privateKey }, {}, /its own key/],
     ['text that is no request', 'hello', {}, /CERTIFICATE REQUEST/],
   ];
-  test.each(refused)('a request is refused with a code and a remedy: %s', (_name, csr, spec, says) => {
-    let thrown: unknown;
-    try {
-      ask(csr, spec);
-    } catch (error) {
-      thrown = error;
-    }
-    expect(thrown).toMatchObject({
-      code: expect.stringMatching(/^(SIGNING_REQUEST_REFUSED|RESOURCE_INVALID)$/),
-    });
-    expect((thrown as Error).message).toMatch(says);
-    expect((thrown as Error).message).not.toContain('\n');
-  });
+  test.each(refused)(
+    'a CertificateRequest is refused with a code and a remedy: %s',
+    (_name, csr, spec, says) => {
+      let thrown: unknown;
+      try {
+        ask(csr, spec);
+      } catch (error) {
+        thrown = error;
+      }
+      expect(thrown).toMatchObject({
+        code: expect.stringMatching(/^(SIGNING_REQUEST_REFUSED|RESOURCE_INVALID)$/),
+      });
+      expect((thrown as Error).message).toMatch(says);
+      expect((thrown as Error).message).not.toContain('\n');
+    },
+  );
 });

@@ -26,7 +26,7 @@ const lend = async (): Promise<void> => {
 };
 
 for (const status of [404, 403, 500]) {
-  test(`cert-manager answers ${status}, nothing was lent: a rotation goes on, and a distrust ends`, async () => {
+  test(`while cert-manager answers ${status} and has no leaf of the Authority, a rotation goes on, and a distrust ends`, async () => {
     await watched();
     world.breakApi(status);
     await world.rotate();
@@ -36,7 +36,7 @@ for (const status of [404, 403, 500]) {
     expect(world.failures.filter((line) => !line.includes('cert-manager'))).toEqual([]);
   });
 
-  test(`cert-manager answers ${status}, and a leaf was lent: a rotation says why it waits, and a distrust does not wait`, async () => {
+  test(`while cert-manager answers ${status} and has a leaf of the Authority, a rotation says why it waits, and a distrust does not wait`, async () => {
     await lend();
     world.breakApi(status);
     await world.rotate();
@@ -49,7 +49,7 @@ for (const status of [404, 403, 500]) {
   });
 }
 
-test('once the API of cert-manager is back, the rotation goes on', async () => {
+test('a rotation goes on once the API of cert-manager is back', async () => {
   await lend();
   const mend = world.breakApi(500);
   await world.rotate();

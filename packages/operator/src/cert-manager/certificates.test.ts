@@ -32,7 +32,7 @@ test('a Secret of a Certificate is seen with its leaf, its CA and its version', 
   expect(seen.elsewhere).toBeUndefined();
 });
 
-test('a leaf that only names our CA as its issuer is none of ours, here and elsewhere', async () => {
+test('a leaf that only names the Authority’s CA as its issuer does not count, in any namespace', async () => {
   const { der } = await leafOf(CA, KEYS.ours);
   const forged = parseCertificate(new Uint8Array([...der.slice(0, -1), (der.at(-1) ?? 0) ^ 1]));
   expect(forged.issuerKey).toBe(CA.subjectKey);
@@ -42,20 +42,20 @@ test('a leaf that only names our CA as its issuer is none of ours, here and else
     ).toEqual([]);
 });
 
-test('the Secret of the CA itself is presented by no program; a CA under it is, by its leaves', async () => {
+test('a Secret with the CA itself is presented by no program, and a Secret with a CA below it is', async () => {
   expect(await look({ certificates: [certificate('prod')], secrets: [secret('prod', CA)] })).toEqual([]);
   const under = await crossOf();
   const seen = await one({ certificates: [certificate('prod')], secrets: [secret('prod', under)] });
   expect(seen.leaf).toMatchObject({ fingerprint: under.fingerprint, issuer: CA.fingerprint });
 });
 
-test('a leaf that was signed and is not in its Secret yet counts', async () => {
+test('a leaf that was signed counts before its Secret holds it', async () => {
   const leaf = await leafOf(CA, KEYS.ours);
   const seen = await one({ certificates: [certificate('prod')], requests: [requestOf(leaf, [])] });
   expect(seen.leaf?.fingerprint).toBe(leaf.fingerprint);
 });
 
-test('a Certificate at work is pending, then slow with the reason; after a failure it is asked again later', async () => {
+test('a Certificate that is being issued is pending, then slow with the reason; after a failure it is asked again later', async () => {
   const leaf = await leafOf(CA, KEYS.ours);
   const at = new Date(NOW).toISOString();
   const standing = async (status: object, now: number, requests: readonly CertificateRequest[] = []) =>
@@ -84,7 +84,7 @@ test('a Certificate at work is pending, then slow with the reason; after a failu
   expect(await standing(failed, NOW + hour)).toMatchObject({ asked: 'can' });
 });
 
-test('what cannot be read counts as in use until the last leaf that was lent has ended', async () => {
+test('while Certificates cannot be read, the CA counts as in use until the last leaf for cert-manager has ended', async () => {
   const until = instant(NOW + 20 * day);
   expect(await look(undefined)).toEqual([]);
   expect(await look(undefined, record({ lentUntil: until }))).toMatchObject([
@@ -92,7 +92,7 @@ test('what cannot be read counts as in use until the last leaf that was lent has
   ]);
 });
 
-test('why a Certificate could not be asked is known until it was asked, also while it is asked again', async () => {
+test('the reason why a Certificate could not be asked stays known until the Certificate has been asked', async () => {
   const answers: ((error?: Error) => void)[] = [];
   const kube = {
     get: async () => certificate('prod'),

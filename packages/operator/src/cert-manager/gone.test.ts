@@ -61,7 +61,7 @@ test('a Secret that was made anew is as old as the first of that name', async ()
   expect(other?.writtenBy?.since).toBe(LATER);
 });
 
-test('of those that are gone, 1,000 are remembered, and the oldest is forgotten first', async () => {
+test('the 1,000 newest deleted Secrets are remembered, and the oldest is forgotten first', async () => {
   const look = watching();
   const many = Array.from({ length: 1_001 }, (_, index) => ({ ...secret('prod', leaf), name: `s${index}` }));
   expect(await look({ secrets: many }, STATE)).toHaveLength(1_001);
@@ -79,7 +79,7 @@ test('a Secret is forgotten with the CA that signed its leaf', async () => {
   expect(await look({}, STATE, LATER)).toEqual([]);
 });
 
-test('what is gone in another namespace is forgotten', async () => {
+test('a deleted Secret of another namespace is forgotten', async () => {
   const look = watching();
   expect(
     await look({ certificates: [certificate('team')], secrets: [secret('team', leaf)] }, STATE),

@@ -24,7 +24,7 @@ const pemsIn = (text: string | undefined): readonly X509Certificate[] =>
   ).map((pem) => new X509Certificate(pem));
 const messageOf = (found: CertificateRequest): string => conditionIn(found, 'Ready')?.message ?? '';
 
-test('an approved request is signed and logged; one that nobody decided waits; a denied one is denied', async () => {
+test('an approved CertificateRequest is signed and logged; an undecided one waits; a denied one is denied', async () => {
   await world.authority();
   world.operate();
   const asked = Math.floor(world.clock.now() / 1000) * 1000;
@@ -57,7 +57,7 @@ test('an approved request is signed and logged; one that nobody decided waits; a
   expect(open?.status?.conditions ?? []).toEqual([]);
 });
 
-test('the policy of Leaves decides, by the namespace of the request; a request that can never be signed fails for good', async () => {
+test('the rules for Leaves decide, by the namespace of the CertificateRequest; one that can never be signed fails for good', async () => {
   await world.authority({ issueTo: { namespaceSelector: {} } });
   world.operate();
   await world.request('team/theirs', { dnsNames: ['api.team.svc'] }, { issuer: 'prod/mesh' });
@@ -72,7 +72,7 @@ test('the policy of Leaves decides, by the namespace of the request; a request t
   expect(messageOf(await world.requestIs('prod/ca', 'Failed'))).toMatch(/^SIGNING_REQUEST_REFUSED: .*CA/);
 });
 
-test('a request to an Authority that does not exist yet stays pending, and is signed once it does', async () => {
+test('a CertificateRequest to an Authority that does not exist yet stays pending, and is signed once it does', async () => {
   world.operate();
   await world.request('prod/early', { dnsNames: ['web.prod.svc'] });
   expect(messageOf(await world.requestIs('prod/early', 'Pending'))).toMatch(/^AUTHORITY_UNKNOWN: /);
@@ -152,7 +152,7 @@ test('a Secret elsewhere whose Certificate is gone holds the rotation up until i
   await world.retired(2);
 });
 
-test('a Certificate whose Secret no pod mounts rests on the word of its owner', async () => {
+test('a Certificate whose Secret no pod mounts counts by the word of its owner', async () => {
   await world.authority(ROTATES);
   world.operate();
   world.play();
@@ -230,7 +230,7 @@ test('a leaf without a Certificate keeps the old CA until it ends', async () => 
   await world.blocker(/^leaves without a Certificate: waiting until /);
 });
 
-test('without cert-manager nothing of it is asked for but whether it is there', async () => {
+test('without cert-manager the API server is asked only whether cert-manager is there', async () => {
   const plain = await OperatorWorld.open();
   await plain.authority(ROTATES);
   plain.operate();

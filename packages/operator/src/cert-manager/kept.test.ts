@@ -40,7 +40,7 @@ const request = (name: string, group: string): Promise<KubeObject> =>
     spec: { issuerRef: { ...ISSUER, group, name: 'prod/mesh' }, request: LARGE },
   });
 
-test('of large Secrets and of requests nothing large is kept, and nothing at all of requests for other issuers', async () => {
+test('the cache holds no large data of Secrets and CertificateRequests, and no CertificateRequests for other issuers', async () => {
   for (let index = 0; index < 5; index++) await labelled(`s${index}`, { 'tls.crt': LARGE, 'ca.crt': LARGE });
   await request('ours', ISSUER.group);
   await request('theirs', 'example.org');
@@ -54,7 +54,7 @@ test('of large Secrets and of requests nothing large is kept, and nothing at all
   }
 });
 
-test('what did not change since the watch showed it is not read again, so that it is parsed once', async () => {
+test('an object that has not changed since the watch showed it is not read again, and is parsed once', async () => {
   await labelled('same', { 'tls.crt': Buffer.from('a chain').toString('base64') });
   await request('theirs', 'example.org');
   const cluster = await opened();
@@ -66,7 +66,7 @@ test('what did not change since the watch showed it is not read again, so that i
   expect(world.server.requests.slice(before)).toHaveLength(3);
 });
 
-test('a chain of up to 64 KiB is kept, and no key of it', () => {
+test('a certificate chain of up to 64 KiB is kept in the cache, and never its key', () => {
   const sized = (bytes: number) =>
     keptSecret({
       metadata: { namespace: 'team', name: 'web', resourceVersion: '1' },
@@ -77,7 +77,7 @@ test('a chain of up to 64 KiB is kept, and no key of it', () => {
   expect(Object.keys(sized(1))).toEqual(['namespace', 'name', 'version', 'createdAt', 'crt', 'ca']);
 });
 
-test('conditions, names and words that tenants write are bounded', () => {
+test('conditions, names and messages that tenants write are cut before they are cached', () => {
   const metadata = { namespace: 'team', name: 'web', uid: 'u1', resourceVersion: '1' };
   const conditions = [
     { type: 'Issuing', status: 'True', message: JUNK },

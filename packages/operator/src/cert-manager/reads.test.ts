@@ -18,7 +18,7 @@ import {
 } from '../../test/cert-manager/lent.ts';
 import type { CertificateRequest, CertManagerCertificate } from './kinds.ts';
 
-test('a Certificate of a namespace that is not served is not looked at, unless a request shows that it got a leaf', async () => {
+test('a Certificate of a namespace that is not served is not read, unless a CertificateRequest shows that it got a leaf', async () => {
   const leaf = await leafOf(CA, KEYS.ours);
   const view = { certificates: [certificate('evil')], secrets: [secret('evil', leaf)] };
   expect(await look(view)).toEqual([]);
@@ -43,7 +43,7 @@ const many = (namespace: string, count: number): readonly CertManagerCertificate
     spec: { secretName: `c${index}`, issuerRef: { ...ISSUER, name: 'prod/mesh' } },
   }));
 
-test('Secrets that the watch does not show are read a few in each look and once; until then leaves that were lent count as in use', async () => {
+test('Secrets that the watch does not show are read once, a few in each pass; until then leaves for cert-manager count as in use', async () => {
   const until = instant(NOW + 20 * day);
   const read: string[] = [];
   const view = { certificates: [...many('team', 100), certificate('prod')], requests: [], secrets: [] };
@@ -66,7 +66,7 @@ test('Secrets that the watch does not show are read a few in each look and once;
   expect(read).toHaveLength(101);
 });
 
-test('a Secret that cannot be read counts as unknown, and the reason is told', async () => {
+test('a Secret that cannot be read counts as unknown, and the reason is reported', async () => {
   const view = { certificates: [certificate('prod')], requests: [], secrets: [] };
   const lent = lentIn(
     () => view,
@@ -82,7 +82,7 @@ test('a Secret that cannot be read counts as unknown, and the reason is told', a
   );
 });
 
-test('what was last seen counts while the API of cert-manager answers with errors, and nothing is asked of it', async () => {
+test('while the API of cert-manager answers with errors, the objects seen last count, and no Certificate is asked for a new leaf', async () => {
   const leaf = await leafOf(CA, KEYS.ours);
   const until = instant(NOW + 20 * day);
   const last = {

@@ -17,7 +17,7 @@ const OTHER = { spec: { secretName: 'web', issuerRef: { name: 'x', kind: 'Issuer
 const LENT = record({ lentUntil: instant(NOW + 60 * day) });
 
 test.each(['prod', 'team'])(
-  'a Secret of namespace %s with a leaf of ours counts, whatever asks for it now',
+  'a Secret of namespace %s with a leaf of the Authority counts, whichever resource asks for it now',
   async (namespace) => {
     const leaf = await leafOf(CA, KEYS.ours);
     const secrets = [secret(namespace, leaf)];
@@ -47,14 +47,14 @@ test('a copy of a leaf in a namespace that the Authority does not issue to does 
   expect(await watching({})({ secrets: view.secrets }, LENT)).toEqual([]);
 });
 
-test('in another namespace no CA counts: it is a copy of a cross-certificate or an anchor', async () => {
+test('a CA in a Secret of another namespace does not count: it is a copy of a cross-certificate or an anchor', async () => {
   for (const copy of [CA, await crossOf()])
     expect(
       await watching()({ certificates: [certificate('team')], secrets: [secret('team', copy)] }, LENT),
     ).toEqual([]);
 });
 
-test('a leaf of ours elsewhere counts until it ends, although maxLifetime is a day by now', async () => {
+test('a leaf in another namespace counts until it ends, even if maxLifetime is a day by now', async () => {
   const leaf = await leafOf(CA, KEYS.ours, 60 * day);
   const view = { certificates: [certificate('team')], secrets: [secret('team', leaf)] };
   const [seen] = await watching({ ...TO_TEAM, maxLifetime: '1d' })(view, LENT);
@@ -62,14 +62,14 @@ test('a leaf of ours elsewhere counts until it ends, although maxLifetime is a d
   expect(seen?.writtenBy?.namespace).toBe('team');
 });
 
-test('elsewhere a copy of a longer leaf counts no longer than what other programs got', async () => {
+test('a copy of a longer leaf in another namespace counts no longer than the last leaf for cert-manager', async () => {
   const leaf = await leafOf(CA, KEYS.ours, 2000 * day);
   const view = { secrets: [secret('team', leaf)] };
   const [seen] = await watching()(view, LENT);
   expect(seen?.leaf?.notAfter).toBe(NOW + 60 * day);
 });
 
-test('elsewhere a leaf of an adopted CA, or of one whose last end is not known, counts for maxLifetime or 90 days', async () => {
+test('a leaf of an adopted CA in another namespace counts for maxLifetime or 90 days, and so does one of a CA whose last leaf is not known', async () => {
   const leaf = await leafOf(CA, KEYS.ours, 2000 * day);
   const view = { certificates: [certificate('team')], secrets: [secret('team', leaf)] };
   for (const state of [record({ adopted: true }), record()]) {

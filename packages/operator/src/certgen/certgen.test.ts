@@ -49,7 +49,7 @@ const bundle = async (): Promise<string> => {
 };
 const writes = (): number => server.requests.filter(({ method }) => method !== 'GET').length;
 
-test('every certificate that a run makes is told of, with its serial, before anything holds it', async () => {
+test('every certificate of a run is logged with its serial before any object holds it', async () => {
   const entries: IssuedEntry[] = [];
   const before: number[] = [];
   const home = await openCertgen({
@@ -88,7 +88,7 @@ const silentPod = (name: string, secretName: string, ownerReferences: readonly o
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
   }) as KubeObject;
 
-test('a second run writes nothing, and nothing is ever watched or listed but pods', async () => {
+test('a second run writes nothing; runs list only pods, and watch nothing', async () => {
   await run();
   const before = writes();
   expect(await run()).toMatchObject([{ phase: 'Stable', written: 0 }]);
@@ -100,7 +100,7 @@ test('a second run writes nothing, and nothing is ever watched or listed but pod
   expect(server.requests.filter(({ query }) => query.has('watch'))).toEqual([]);
 });
 
-test('the webhook is put right in every run, and the HMAC is made once', async () => {
+test('the caBundle of the webhook is restored in every run, and the HMAC is made once', async () => {
   await run();
   expect(await bundle()).toBe(await text('envoy', 'ca.crt'));
   const hmac = await kube.get(secrets, { namespace: NAMESPACE, name: 'envoy-oidc-hmac' });
@@ -114,7 +114,7 @@ test('the webhook is put right in every run, and the HMAC is made once', async (
   expect(await kube.get(secrets, { namespace: NAMESPACE, name: 'envoy-oidc-hmac' })).toEqual(hmac);
 });
 
-test('what is kept from another namespace is refused before anything is written', async () => {
+test('a run from another namespace than the first is refused before anything is written', async () => {
   await run({ namespace: 'elsewhere' });
   const before = writes();
   await expect(run({ rotationId: 'x' })).rejects.toMatchObject({ code: 'CERTGEN_KEPT_ELSEWHERE' });
@@ -151,7 +151,7 @@ test('a Secret of another program is taken over only with --overwrite', async ()
   expect(await text('envoy', 'tls.crt')).toBe(before);
 });
 
-test('pods that say nothing are what the owner of the Leaf says; what they read is what decides', async () => {
+test('pods without annotations count as their Leaf declares, and only pods that mount its Secret count', async () => {
   await run();
   await kube.create(pods, silentPod('proxy', 'envoy'));
   await kube.create(pods, silentPod('limit', 'envoy-rate-limit'));
@@ -192,6 +192,6 @@ test('resources that name no webhook need no right to one', async () => {
   expect(server.requests.filter(({ path }) => path.includes('webhook'))).toEqual([]);
 });
 
-test('a namespace that is not there is said', async () => {
+test('a namespace that does not exist is an error with its own code', async () => {
   await expect(run({ namespace: 'nowhere' })).rejects.toMatchObject({ code: 'KUBE_NOT_FOUND' });
 });

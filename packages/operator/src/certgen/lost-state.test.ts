@@ -29,7 +29,7 @@ const cas = async (name: string): Promise<readonly string[]> => {
 };
 const writes = (): number => server.requests.filter(({ method }) => method !== 'GET').length;
 
-test('a deleted state is refused with the name of its Secret and the CA, and --overwrite takes the CA over', async () => {
+test('a run with a deleted state names its Secret and the CA, and --overwrite takes the CA over', async () => {
   await run();
   const old = await cas('envoy');
   await kube.delete(secrets, STATE);
@@ -50,7 +50,7 @@ const without = ({ metadata: { resourceVersion, uid, ...metadata }, ...rest }: S
   metadata,
 });
 
-test('an old state that was put back is refused, until it is deleted and --overwrite takes the CAs over', async () => {
+test('a run with an old state from a backup is refused until the state is deleted and --overwrite takes the CAs over', async () => {
   await run();
   await run(true);
   const old = (await kube.get(secrets, STATE)) as Secret;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, type Leaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Held, heldOf } from '../objects/held.ts';
 import { keyOf } from '../objects/place.ts';
 import type { InjectionRequest } from '../resources/injections.ts';
@@ -66,64 +66,60 @@ const FROM_SECRET = { 'cert-manager.io/inject-ca-from-secret': 'ns/plain' };
 const FROM_CERTIFICATE = { 'cert-manager.io/inject-ca-from': 'ns/cert' };
 const API_SERVER = { 'cert-manager.io/inject-apiserver-ca': 'true' };
 
-test('nothing is asked for without an annotation', async () => {
+test('an object without an annotation of cainjector gets no CA', async () => {
   expect(await wish({})).toBeUndefined();
   expect(await wish({ 'cert-manager.io/inject-apiserver-ca': 'false' })).toBeUndefined();
 });
 
-describe('by Secret', () => {
-  test('a Secret to inject from must be there, allow it, and hold a bundle', async () => {
-    expect((await wish(FROM_SECRET))?.refused).toBe('Secret ns/plain: it does not exist (yet)');
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', {})] }))?.refused).toContain(
-      'allow-direct-injection',
-    );
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, '')] }))?.refused).toContain(
-      'no CA in ca.crt',
-    );
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
-      'not a bundle',
-    );
-    expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
-      secret: { name: 'ns/plain', key: 'ca.crt' },
-    });
-  });
-
-  test('whatever the answer, a Secret to inject from is followed', async () => {
-    for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
-      expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
-        { plural: 'secrets', name: 'plain' },
-      ]);
-  });
-
-  test("the Secret of a Leaf stands for the Leaf's authority, and must allow it all the same", async () => {
-    const leaves = [leaf('server', 'plain')];
-    expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', {})] }))?.source).toBeUndefined();
-    expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
-      authority: 'ns/mesh',
-    });
+test('a Secret to inject from must be there, allow it, and hold a bundle', async () => {
+  expect((await wish(FROM_SECRET))?.refused).toBe('Secret ns/plain: it does not exist (yet)');
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', {})] }))?.refused).toContain(
+    'allow-direct-injection',
+  );
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, '')] }))?.refused).toContain(
+    'no CA in ca.crt',
+  );
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED, 'x')] }))?.refused).toContain(
+    'not a bundle',
+  );
+  expect((await wish(FROM_SECRET, { secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
+    secret: { name: 'ns/plain', key: 'ca.crt' },
   });
 });
 
-describe('by Certificate', () => {
-  test('the Secret of a Certificate is the one that carries its name', async () => {
-    expect((await wish(FROM_CERTIFICATE, { secrets: [secret('cert-tls', {})] }))?.source).toEqual({
-      secret: { name: 'ns/cert-tls', key: 'ca.crt' },
-    });
-    expect((await wish({ 'cert-manager.io/inject-ca-from': 'ns/other' }))?.refused).toContain(
-      'no Secret in ns',
-    );
-  });
+test('a Secret to inject from is watched, even while it is missing or refused', async () => {
+  for (const secrets of [[], [secret('plain', {})], [secret('plain', ALLOWED)]])
+    expect((await wish(FROM_SECRET, { secrets }))?.follow).toMatchObject([
+      { plural: 'secrets', name: 'plain' },
+    ]);
+});
 
-  test('a Leaf with the name of the Certificate, or with that Secret, counts instead', async () => {
-    const authority = { authority: 'ns/mesh' };
-    expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
-    expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(
-      authority,
-    );
+test("the Secret of a Leaf stands for the Leaf's authority, and must allow it all the same", async () => {
+  const leaves = [leaf('server', 'plain')];
+  expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', {})] }))?.source).toBeUndefined();
+  expect((await wish(FROM_SECRET, { leaves, secrets: [secret('plain', ALLOWED)] }))?.source).toEqual({
+    authority: 'ns/mesh',
   });
 });
 
-test('a Secret comes before a Certificate, and that before the API server; a wrong one is not passed over', async () => {
+test('the Secret of a Certificate is the one that carries its name', async () => {
+  expect((await wish(FROM_CERTIFICATE, { secrets: [secret('cert-tls', {})] }))?.source).toEqual({
+    secret: { name: 'ns/cert-tls', key: 'ca.crt' },
+  });
+  expect((await wish({ 'cert-manager.io/inject-ca-from': 'ns/other' }))?.refused).toContain(
+    'no Secret in ns',
+  );
+});
+
+test('a Leaf with the name or the Secret of a Certificate counts instead of the Certificate', async () => {
+  const authority = { authority: 'ns/mesh' };
+  expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('cert', 'any')] }))?.source).toEqual(authority);
+  expect((await wish(FROM_CERTIFICATE, { leaves: [leaf('renamed', 'cert-tls')] }))?.source).toEqual(
+    authority,
+  );
+});
+
+test('a Secret comes before a Certificate, and a Certificate before the API server; an invalid annotation is not passed over', async () => {
   const all = { ...FROM_SECRET, ...FROM_CERTIFICATE, ...API_SERVER };
   const secrets = [secret('plain', ALLOWED), secret('cert-tls', {})];
   expect((await wish(all, { secrets }))?.source).toMatchObject({ secret: { name: 'ns/plain' } });
@@ -137,13 +133,13 @@ test('a Secret comes before a Certificate, and that before the API server; a wro
   });
 });
 
-test('without a CA of its own our connection has none to give', async () => {
+test('inject-apiserver-ca is refused where the operator’s connection uses no CA of its own', async () => {
   expect((await wish(API_SERVER, { inputs: { apiServerCa: () => undefined } }))?.refused).toContain(
     'does not use a CA of its own',
   );
 });
 
-test('a running cainjector keeps what carries its annotations, unless it is told off', async () => {
+test('a running cainjector keeps the objects with its annotations, unless a person takes them over', async () => {
   const inputs = { running: () => 'cert-manager/cainjector' };
   expect((await wish(API_SERVER, { inputs }))?.refused).toContain(
     'Deployment cert-manager/cainjector is running',

@@ -16,22 +16,22 @@ const old = certificate('a-old', 900 * HOUR, 1_100 * HOUR);
 const fresh = certificate('z-fresh', 990 * HOUR, 1_200 * HOUR);
 const expired = certificate('expired', 800 * HOUR, 998 * HOUR);
 
-test('a new CA comes before the one that was put there earlier', () => {
+test('a new CA comes before an older CA in a merged bundle', () => {
   expect(names(merged([fresh], [old], NOW))).toBe('z-fresh a-old');
 });
 
-test('what has expired leaves an hour late, from whichever side it came', () => {
+test('an expired CA leaves a merged bundle an hour late, from the source and from the target', () => {
   expect(names(merged([fresh, expired], [], NOW))).toBe('z-fresh');
   expect(names(merged([fresh], [expired], NOW))).toBe('z-fresh');
   const justExpired = certificate('just', 900 * HOUR, 999.5 * HOUR);
   expect(names(merged([fresh], [justExpired], NOW))).toBe('z-fresh just');
 });
 
-test('the same certificate is there once', () => {
+test('a merged bundle holds each certificate once', () => {
   expect(names(merged([fresh, fresh], [fresh, old, old], NOW))).toBe('z-fresh a-old');
 });
 
-test('a source of nothing but expired CAs stays as it is: an empty bundle means the system’s roots', () => {
+test('a merged bundle keeps expired CAs if the source has no others: an empty bundle means the system’s roots', () => {
   expect(names(merged([expired], [], NOW))).toBe('expired');
 });
 
@@ -42,7 +42,7 @@ const certificates = fc.array(
   { maxLength: 8 },
 );
 
-test('the result has one order, is never empty, holds all of the source that counts, and merging again changes nothing', () => {
+test('a merged bundle has one order, is never empty, holds every valid CA of the source, and does not change when merged again', () => {
   fc.assert(
     fc.property(certificates, certificates, (source, before) => {
       fc.pre(source.length > 0);

@@ -24,12 +24,12 @@ const seen = (annotations: Readonly<Record<string, string>>, spec: object = {}):
   return found;
 };
 
-test('of a Service that asks for nothing, nothing is kept', () => {
+test('a Service that asks for no certificate is not kept', () => {
   expect(serviceSeen(service({}))).toBeUndefined();
   expect(serviceSeen(service({ [`${PREFIX}serving-cert-secret-name`]: '' }))).toBeUndefined();
 });
 
-test('names: the Service, and what is under it if it is headless', () => {
+test('the Leaf of a Service has the names of the Service, and a wildcard below them if the Service is headless', () => {
   const own = ['web.team.svc', 'web.team.svc.cluster.local'];
   expect(leafOf(seen({}, { clusterIP: '10.0.0.1' }), 'a/b').spec.dnsNames).toEqual(own);
   expect(leafOf(seen({}, { clusterIP: 'None' }), 'a/b').spec.dnsNames).toEqual([
@@ -38,7 +38,7 @@ test('names: the Service, and what is under it if it is headless', () => {
   ]);
 });
 
-test('its Leaf has a name that no other resource can have, and a Service name too long for a subject is among its DNS names only', () => {
+test('the Leaf of a Service has a name that no other resource can have, and a Service name too long for a subject is a DNS name only', () => {
   const leaf = leafOf({ ...seen({}), name: 'w'.repeat(63), namespace: 'n'.repeat(63) }, 'a/b');
   expect(leaf.metadata.name).toBe(`service ${'w'.repeat(63)}`);
   expect(leaf.spec.subject.commonName).toBeUndefined();
@@ -46,17 +46,17 @@ test('its Leaf has a name that no other resource can have, and a Service name to
   expect(leafIdOf(seen({}))).toBe('team/service web');
 });
 
-test('a Secret name that is none is refused, and does not crash anything', () => {
+test('an invalid name of a Secret in a Service’s annotation is refused with an error', () => {
   expect(() => leafOf({ ...seen({}), secretName: '../x' }, 'a/b')).toThrow(HandoverError);
 });
 
-test('a damaged count of errors counts as none', () => {
+test('a damaged error count in a Service’s annotations counts as 0', () => {
   for (const damaged of ['x', '-3', '1e9999', '1.5', ''])
     expect(seen({ [`${PREFIX}serving-cert-generation-error-num`]: damaged }).errors).toBe(0);
   expect(seen({ [`${PREFIX}serving-cert-generation-error-num`]: '10' }).errors).toBe(10);
 });
 
-test('the Secret says whose certificate it holds and until when, to the second', () => {
+test('the Secret of a Service names the Service, and the end of the certificate to the second', () => {
   const record = {
     leaf: { notAfter: instant(Date.UTC(2030, 0, 2, 3, 4, 5, 678)) },
   } as unknown as ObjectRecord;
@@ -67,7 +67,7 @@ test('the Secret says whose certificate it holds and until when, to the second',
   });
 });
 
-test('inject-cabundle is true in any case, and nothing else is', () => {
+test('inject-cabundle means true in upper and lower case, and no other value does', () => {
   for (const yes of ['true', 'TRUE', 'True'])
     expect(wantsBundle({ [`${PREFIX}inject-cabundle`]: yes })).toBe(true);
   for (const no of ['yes', '1', ' true', ''])

@@ -8,7 +8,7 @@ const spec: EmbedSpec = {
   inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'hook', webhooks: ['a.example.com'] }],
 };
 
-test('what is asked for becomes the resources that YAML would, in the namespace of the pod', () => {
+test('the options of an embedded operator become the resources that YAML would declare, in the namespace of the pod', () => {
   const { authority, leaf, bundle } = ownResources(spec, 'mine');
   expect(authority.metadata).toMatchObject({ name: 'hook', namespace: 'mine' });
   expect(authority.spec.bundle.configMapName).toBe('hook-trust');
@@ -18,13 +18,13 @@ test('what is asked for becomes the resources that YAML would, in the namespace 
   expect(bundle.spec.targets).toEqual([{ inject: spec.inject[0] }]);
 });
 
-test('a namespace that is given counts for both', () => {
+test('a namespace in the options of an embedded operator counts for its Authority and its Leaf', () => {
   const { leaf } = ownResources({ ...spec, authority: { name: 'hook', namespace: 'other' } }, 'mine');
   expect(leaf.metadata.namespace).toBe('other');
   expect(leaf.spec.authority).toBe('other/hook');
 });
 
-test('what YAML would refuse is refused, and a server behind nothing too', () => {
+test('options that YAML would refuse are refused, and so is a server certificate that is injected nowhere', () => {
   const refusal = (what: object) => () => ownResources({ ...spec, ...what }, 'mine');
   expect(refusal({ authority: { name: 'Hook' } })).toThrow(
     expect.objectContaining({ code: 'RESOURCE_INVALID' }),

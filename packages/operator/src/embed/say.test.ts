@@ -12,7 +12,7 @@ const plan = (part: Partial<Plan>): Plan => ({
   ...part,
 });
 
-test('what was seen and decided is told in words, without the keys that were among it', () => {
+test('an embedded operator reports steps and waits in words, without keys', () => {
   const observation = { key: 'the CA’s key' };
   const acted = {
     kind: 'acted',
@@ -46,7 +46,7 @@ test('what was seen and decided is told in words, without the keys that were amo
   });
 });
 
-test('a failure is passed on as it is', () => {
+test('an embedded operator passes a failure on unchanged', () => {
   const failed = {
     kind: 'failed',
     what: 'a watch',

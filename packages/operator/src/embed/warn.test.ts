@@ -2,7 +2,7 @@ import { HandoverError, VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
 import { warnOfFailures } from './warn.ts';
 
-test('a failure is said once a minute, another one at once, and nothing else is', () => {
+test('an embedded operator warns of one failure once a minute, of another at once, and of nothing else', () => {
   const said: string[] = [];
   const clock = new VirtualClock();
   const on = warnOfFailures(clock, (message, code) => said.push(`${code} ${message}`));

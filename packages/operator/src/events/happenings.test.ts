@@ -52,7 +52,7 @@ const blocker = (consumer: string, waitsFor = 'to load CA generation 2'): Blocke
   since: T0,
 });
 
-test('each step is told, and the end', () => {
+test('Events report each step of a rotation and its end', () => {
   const tell = teller();
   const swap = { expect: 1, revision: 2, why: 'it is time' };
   const mint = { ...swap, kind: 'mint', generation: 2, as: 'next', id: 'x', adopts: undefined } as const;
@@ -72,11 +72,11 @@ test('each step is told, and the end', () => {
   expect(tell({ actions: [done], generations: 2 })[0]).toMatch(/^DistrustDone: /);
 });
 
-test('a first install is no rotation that ends', () => {
+test('a first install has no Event for the end of a rotation', () => {
   expect(teller()({})).toEqual([]);
 });
 
-test('who is waited for is named when it begins, once for each step, and not at every look', () => {
+test('an Event names new blockers once for each step, and not in every pass', () => {
   const tell = teller();
   const phase = 'Introducing';
   const waiting = [blocker('a'), blocker('a', 'to restart'), blocker('b')];
@@ -92,7 +92,7 @@ test('who is waited for is named when it begins, once for each step, and not at 
   ]);
 });
 
-test('thousands who come and go make no more than five Events a step, of ten names each', () => {
+test('thousands of blockers that come and go cause at most five Events a step, of ten names each', () => {
   const tell = teller();
   const told: string[] = [];
   for (let look = 0; look < 100; look++) {
@@ -104,7 +104,7 @@ test('thousands who come and go make no more than five Events a step, of ten nam
   expect(told[0]).toContain('and 40 more to load CA generation 2');
 });
 
-test('when patience is over it is said once, with what follows', () => {
+test('one Event reports that patience is over, with what follows', () => {
   const tell = teller();
   const scene = { phase: 'Activating', generations: 2, blockedBy: [blocker('a')] } as const;
   tell(scene);
@@ -116,7 +116,7 @@ test('when patience is over it is said once, with what follows', () => {
 
 const note = (code: Note['code'], object: string): Note => ({ code, object, message: 'so' });
 
-test('what begins to be wrong is told together, and again only after it was right in between', () => {
+test('one Event reports all new warnings of a kind, and a warning again only after it was gone', () => {
   const tell = teller();
   const both = [note('CannotRestart', 'a'), note('CannotRestart', 'b')];
   expect(tell({ notes: both })).toEqual(['CannotRestart: a: so; b: so']);
@@ -125,7 +125,7 @@ test('what begins to be wrong is told together, and again only after it was righ
   expect(tell({ notes: both })).toEqual(['CannotRestart: a: so']);
 });
 
-test('a CA near its end is said again before an API server forgets it', () => {
+test('an Event for a CA near its end is repeated before an API server forgets it', () => {
   const tell = teller();
   const notes = [note('Critical', 'CA generation 1')];
   expect(tell({ notes })).toEqual(['Critical: CA generation 1: so']);
@@ -133,7 +133,7 @@ test('a CA near its end is said again before an API server forgets it', () => {
   expect(tell({ notes, now: instant(T0 + 50 * minute) })).toEqual(['Critical: CA generation 1: so']);
 });
 
-test('a deadline is told with the step that it brings about', () => {
+test('a passed deadline is an Event beside the step that it causes', () => {
   const tell = teller();
   const activate = {
     kind: 'activate',
@@ -150,7 +150,7 @@ test('a deadline is told with the step that it brings about', () => {
   ]);
 });
 
-test('a fight is told when it begins, whatever time its next try has', () => {
+test('an Event reports a fight over an object when it begins, and not again for each next try', () => {
   const tell = teller();
   expect(tell({ obstacles: { x: 'Contended: old-pod keeps it (next try at 1)', y: 'forbidden' } })).toEqual([
     'Contended: x: old-pod keeps it (next try at 1)',
@@ -161,13 +161,13 @@ test('a fight is told when it begins, whatever time its next try has', () => {
   );
 });
 
-test('a refusal is told of the Leaf that is refused', () => {
+test('a refusal is an Event of the refused Leaf', () => {
   expect(teller()({ refused: [{ leaf: 'other/web', why: 'not allowed' }] })).toEqual([
     'Refused on other/web: Leaf other/web: not allowed',
   ]);
 });
 
-test('a rollout is told when it starts and when it has ended', () => {
+test('Events report the start and the end of a rollout', () => {
   const tell = teller();
   const stamp: Stamp = { trust: 2, distrusts: 0 };
   const consumer = (own: Stamp | undefined, rolling: boolean, pods: Stamp | undefined) => ({
@@ -191,7 +191,7 @@ test('a rollout is told when it starts and when it has ended', () => {
   expect(teller()(consumer(stamp, false, stamp))).toEqual([]);
 });
 
-test('what is wrong with a workload of another namespace is no Event of the authority', () => {
+test('a failing workload of another namespace is no Event of the Authority', () => {
   const tell = teller();
   const consumers = [{ id: 'Deployment evil/x', blocks: false, workload: undefined }];
   const note: Note = { code: 'CannotRestart', object: 'Deployment evil/x', message: 'call this number' };

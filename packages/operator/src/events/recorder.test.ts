@@ -44,7 +44,7 @@ const written = async (): Promise<readonly Written[]> => {
   return server.store.all(events, 'default') as unknown as readonly Written[];
 };
 
-test('the same again is counted on the Event that is there, once a minute', async () => {
+test('a repeated Event is counted on the existing one, once a minute', async () => {
   recorder.tell(about, happening('a'));
   expect(await written()).toHaveLength(1);
   for (let turn = 0; turn < 10; turn++) recorder.tell(about, happening('a'));
@@ -54,14 +54,14 @@ test('the same again is counted on the Event that is there, once a minute', asyn
   expect(verbs).toEqual(['create', 'patch']);
 });
 
-test('after fifty minutes it is said anew: an API server forgets Events after an hour', async () => {
+test('a repeated Event is created again after fifty minutes: an API server forgets Events after an hour', async () => {
   recorder.tell(about, happening('a'));
   await clock.advance(51 * minute);
   recorder.tell(about, happening('a'));
   expect(await written()).toHaveLength(2);
 });
 
-test('about one object no more than twenty-five come in a row, then one a minute that says how many did not', async () => {
+test('one object gets at most twenty-five Events in a row, then one a minute that counts those left out', async () => {
   for (let turn = 0; turn < 100; turn++) recorder.tell(about, happening(`n${turn}`));
   const other = { ...about, uid: 'u2', name: 'other' };
   recorder.tell(other, happening('x'));
@@ -72,7 +72,7 @@ test('about one object no more than twenty-five come in a row, then one a minute
   expect((await written()).map(({ message }) => message)).toContain('later (75 more Events left out)');
 });
 
-test('of a thousand minor ones at once most are left out, and none keeps another out', async () => {
+test('most of a thousand minor Events at once are left out, and none displaces an important Event', async () => {
   for (let turn = 0; turn < 1_000; turn++)
     recorder.tell(
       { ...about, uid: `leaf ${turn}`, name: `leaf-${turn}` },
@@ -84,7 +84,7 @@ test('of a thousand minor ones at once most are left out, and none keeps another
   expect(messages.length).toBeLessThanOrEqual(72);
 });
 
-test('an API server that takes none holds nothing up, and is complained of once', async () => {
+test('an API server that refuses Events blocks nothing, and causes one error', async () => {
   server.faults.add({ times: 3, status: 403, reason: 'Forbidden' });
   for (let turn = 0; turn < 3; turn++) recorder.tell(about, happening(`n${turn}`));
   await clock.advance(0);
@@ -92,7 +92,7 @@ test('an API server that takes none holds nothing up, and is complained of once'
   expect(errors).toHaveLength(1);
 });
 
-test('a note is cut to what the API server takes, in bytes and between characters', () => {
+test('the message of an Event is cut to the size that the API server accepts, in bytes and between characters', () => {
   expect(cutMessage('short')).toBe('short');
   for (const letter of ['a', 'ä', '漢', '𐍈']) {
     const text = cutMessage(letter.repeat(2_000));

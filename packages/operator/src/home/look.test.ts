@@ -18,7 +18,7 @@ const authority = (name: string) => resourceIn('prod', 'Authority', name);
 const homeOf = (resources: HomeOn['resources'] = [authority('mesh')]): KubeHome =>
   homeOn({ kube, signal: end.signal, namespace: 'prod', wide: ['secrets', 'configmaps'], resources });
 
-test('passes side by side have a look each, and neither reads through the other’s', async () => {
+test('two passes at once have a snapshot each, and neither reads through the other’s', async () => {
   const home = homeOf();
   await home.ready();
   const first = await home.fresh();
@@ -58,7 +58,7 @@ class Changing extends GivenResources {
   }
 }
 
-test('resources that were read before they changed do not outlive the change', async () => {
+test('resources that were read before a change are not used after it', async () => {
   const declarations = new Changing();
   const home = homeOf(declarations);
   declarations.changed = () => home.forget();
@@ -66,7 +66,7 @@ test('resources that were read before they changed do not outlive the change', a
   expect([...(await home.resolved()).catalogue.authorities.keys()]).toEqual(['prod/mesh', 'prod/more']);
 });
 
-test('a target of a kind that the API server does not serve keeps nothing else from being followed', async () => {
+test('a target of a kind that the API server does not serve does not stop other targets from being watched', async () => {
   const roots = {
     value: {
       apiVersion: 'handover.dev/v1alpha1',

@@ -3,12 +3,12 @@ import { withRequest } from './request-list.ts';
 
 const none = (): boolean => false;
 
-test('a later request pushes out none that is not taken up yet, however many there are', () => {
+test('a later rotation request pushes out no pending one, however many there are', () => {
   const asked = ['a', 'b', 'c', 'd', 'e', 'f'];
   expect(asked.reduce<readonly string[]>((known, wish) => withRequest(known, wish, none), [])).toEqual(asked);
 });
 
-test('of those that were taken up the oldest go first, so that five are shown', () => {
+test('the oldest rotation requests that have begun are dropped first, so that five are shown', () => {
   const taken = (wish: string): boolean => 'abcd'.includes(wish);
   expect(withRequest(['a', 'b', 'c', 'd', 'e'], 'f', taken)).toEqual(['b', 'c', 'd', 'e', 'f']);
   expect(withRequest(['a', 'e', 'b', 'g', 'h'], 'f', taken)).toEqual(['e', 'b', 'g', 'h', 'f']);

@@ -30,7 +30,7 @@ const requests = (isStored: boolean): KubeRequests =>
   });
 const annotations = async () => (await kube.get(RESOURCE_KINDS.Authority, AT))?.metadata.annotations;
 
-test('a request is an annotation of the Authority, which names each once', async () => {
+test('a rotation request is an annotation of the Authority, which names each id once', async () => {
   const asked = requests(true);
   for (const rotate of ['r1', 'r2', 'r1']) await asked.ask({ authority: ID, rotate });
   await asked.ask({ authority: ID, distrust: 3 });
@@ -38,7 +38,7 @@ test('a request is an annotation of the Authority, which names each once', async
   expect(await asked.pending(ID)).toEqual({ rotate: [], distrust: [] });
 });
 
-test('of an Authority that no API server has it lasts as long as the process, and nothing is written', async () => {
+test('a request to an Authority that is in no API server lasts as long as the process, and writes nothing', async () => {
   const asked = requests(false);
   await asked.ask({ authority: ID, rotate: 'r1' });
   await asked.ask({ authority: ID, distrust: 3 });
@@ -50,7 +50,7 @@ test('of an Authority that no API server has it lasts as long as the process, an
   expect(await annotations()).toBeUndefined();
 });
 
-test('what cannot be the id of a rotation is refused before anything is written', async () => {
+test('an invalid rotation id is refused before anything is written', async () => {
   await expect(requests(true).ask({ authority: ID, rotate: 'a,b' })).rejects.toMatchObject({
     code: 'ROTATION_ID_INVALID',
   });

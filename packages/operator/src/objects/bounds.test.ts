@@ -20,7 +20,7 @@ const annotations = { 'handover.dev/x': LONG, 'handover.dev/reload': LONG, 'hand
 const many = (what: string) =>
   Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${what}${i}`, 'x']));
 
-test('of a Deployment little is kept, whatever its annotations, its labels and its status say', () => {
+test('the cache keeps little of a Deployment, however large its annotations, labels and status are', () => {
   const metadata = { labels: many('l'), annotations };
   const conditions = [
     { type: 'ReplicaFailure', status: 'True', reason: 'x', message: 'A'.repeat(1_200_000) },
@@ -37,14 +37,14 @@ test('of a Deployment little is kept, whatever its annotations, its labels and i
   expect(kept.failing?.length).toBeLessThanOrEqual(300);
 });
 
-test('the stamps of many authorities stay whole', () => {
+test('the stamps of many Authorities are cached whole', () => {
   const stamps = Array.from({ length: 100 }, (_, i) => `team-${i}/mesh=12.0.12-0123abcd`).join(' ');
   const metadata = { annotations: { 'handover.dev/trust-hash': stamps } };
   const kept = workloadOf('Deployment', object('Deployment', {}, { spec: { template: { metadata } } }));
   expect(kept.annotations['handover.dev/trust-hash']).toBe(stamps);
 });
 
-test('of a pod little is kept, whatever its annotations and its owner say and however much it reads', () => {
+test('the cache keeps little of a pod, however large its annotations are and however much it mounts', () => {
   const volume = (i: number) => ({ name: `v${i}`, secret: { secretName: i === 0 ? 'web' : `${LONG}${i}` } });
   const volumes = Array.from({ length: 5 }, (_, i) => volume(i));
   const items = Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i}`, path: 'x' }));
@@ -69,7 +69,7 @@ test('of a pod little is kept, whatever its annotations and its owner say and ho
 
 const marked = { labels: { 'handover.dev/managed': 'true' }, annotations };
 
-test('of a ConfigMap that carries our label only a digest of what cannot be ours is kept', () => {
+test('the cache keeps only a digest of foreign data in a ConfigMap with Handover’s label', () => {
   const held = heldOf('configmaps', object('ConfigMap', marked, { data: { x: LONG, y: '', z: 'short' } }));
   expect(sizeOf(held)).toBeLessThan(10_000);
   const { x = new Uint8Array(), ...short } = held.data;
@@ -79,7 +79,7 @@ test('of a ConfigMap that carries our label only a digest of what cannot be ours
   expect(changed.data.x).not.toEqual(held.data.x);
 });
 
-test('files of a Leaf, certificates, and what the record speaks of stay whole', () => {
+test('files of a Leaf, certificates, and keys that the record names are cached whole', () => {
   const at = instant(1_000);
   const record = { digest: 'd', revisions: {}, anchors: [], changedAt: at };
   const texts = { 'tls.crt': LONG, 'roots.pem': `${LONG}\n-----BEGIN CERTIFICATE-----\n`, ours: LONG };
@@ -88,7 +88,7 @@ test('files of a Leaf, certificates, and what the record speaks of stay whole', 
   expect(digestOf(held.data)).toBe(digestOf(filesFrom(texts)));
 });
 
-test('of a Leaf little is kept, whatever its annotations and labels say', () => {
+test('the cache keeps little of a Leaf, however large its annotations and labels are', () => {
   const spec = { authority: 'mesh', secretName: 'web', dnsNames: ['web.evil.svc'] };
   const leaf = object('Leaf', { annotations, labels: many('l') }, { spec });
   const kept = declaredOf('Leaf', { ...leaf, apiVersion: 'handover.dev/v1alpha1' });
@@ -96,7 +96,7 @@ test('of a Leaf little is kept, whatever its annotations and labels say', () => 
   expect(sizeOf(kept)).toBeLessThan(20_000);
 });
 
-test('ids of rotations are kept whole or not at all: half an id would be another', () => {
+test('rotation ids are cached whole or not at all: half an id would be another one', () => {
   const asked = (rotate: string) => {
     const metadata = { annotations: { 'handover.dev/rotate': rotate } };
     const authority = { ...object('Authority', metadata, { spec: {} }), apiVersion: 'handover.dev/v1alpha1' };
@@ -107,7 +107,7 @@ test('ids of rotations are kept whole or not at all: half an id would be another
   expect(asked(LONG)).toBeUndefined();
 });
 
-test('of a Service little is kept, whatever its annotations say', () => {
+test('the cache keeps little of a Service, however large its annotations are', () => {
   const prefix = 'service.beta.openshift.io/';
   const said = {
     [`${prefix}serving-cert-secret-name`]: LONG,

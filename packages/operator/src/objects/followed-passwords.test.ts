@@ -42,7 +42,7 @@ const textOf = async (where: Place): Promise<string | undefined> =>
 const watches = (): number =>
   server.requests.filter(({ watch, path }) => watch && /secrets/.test(path)).length;
 
-test('of forty Secrets that a namespace names, sixteen are watched, and the others are read all the same', async () => {
+test('sixteen of forty password Secrets of one namespace are watched, and the others are read', async () => {
   const places = Array.from({ length: 40 }, (_, index) => place('evil', `p${index}`));
   for (const { name } of places) await write('evil', name, { password: `secret ${name}` });
   followed.follow(places);
@@ -59,7 +59,7 @@ test('of forty Secrets that a namespace names, sixteen are watched, and the othe
   expect(watches()).toBeGreaterThan(before);
 });
 
-test('nothing is kept of a Secret but the beginning of one key, and what is too long is no password', async () => {
+test('the cache keeps only the beginning of one key of a password Secret, and too long a value is no password', async () => {
   const long = `-----BEGIN ${'a'.repeat(700_000)}`;
   await write('evil', 'large', { password: long, 'ca.crt': long });
   await write('evil', 'small', { password: 'hunter2', 'ca.crt': long });
@@ -78,7 +78,7 @@ test('nothing is kept of a Secret but the beginning of one key, and what is too 
   expect(Buffer.from((await password(from('small', 'password'), 'evil')).bytes).toString()).toBe('hunter2');
 });
 
-test('a namespace whose Secrets do not come delays its own passwords alone, and nobody waits for them', async () => {
+test('a namespace whose Secrets do not answer delays only its own passwords, and no pass waits for them', async () => {
   server.faults.add({
     when: ({ path }) => path.includes('/namespaces/evil/secrets'),
     times: 1_000,
@@ -98,7 +98,7 @@ test('a namespace whose Secrets do not come delays its own passwords alone, and 
   expect(asked('p1')).toBe(true);
 });
 
-test('another password is told of, another annotation is not', async () => {
+test('a changed password is reported, and a changed annotation is not', async () => {
   const store = place('prod', 'store');
   followed.follow([store]);
   await expect(followed.read(store)).rejects.toThrow('prod/secrets/store/password has not been read yet');

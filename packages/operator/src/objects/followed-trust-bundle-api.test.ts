@@ -32,7 +32,7 @@ const follow = (version: string | undefined) => {
 /** A little longer than a minute: the client remembers for one what the API server serves. */
 const minute = (): Promise<void> => clock.advance(61_000);
 
-test('while there are none, the API server is asked each minute, once for all targets', async () => {
+test('while ClusterTrustBundles are not served, the API server is asked once a minute for all targets', async () => {
   const { api, changed } = follow(undefined);
   expect([api.isServed(), api.isServed()]).toEqual([false, false]);
   await clock.advance(60_999);
@@ -48,7 +48,7 @@ test('while there are none, the API server is asked each minute, once for all ta
   expect([api.isServed(), clock.next]).toEqual([true, undefined]);
 });
 
-test('v1 comes before v1beta1', async () => {
+test('v1 of ClusterTrustBundle is preferred to v1beta1', async () => {
   const { api } = follow(undefined);
   api.isServed();
   served = ['v1beta1', 'v1'];
@@ -56,7 +56,7 @@ test('v1 comes before v1beta1', async () => {
   expect(api.version).toBe('v1');
 });
 
-test('what is served is not asked about again without a reason, and a false alarm changes nothing', async () => {
+test('a served version of ClusterTrustBundle is not asked about again without a reason, and a false alarm changes nothing', async () => {
   served = ['v1'];
   const { api, changed } = follow('v1');
   expect([api.isServed(), clock.next]).toEqual([true, undefined]);
@@ -65,7 +65,7 @@ test('what is served is not asked about again without a reason, and a false alar
   expect([api.version, changed.mock.calls.length, clock.next]).toEqual(['v1', 0, undefined]);
 });
 
-test('a version that is gone is followed to the one that is there, or to none', async () => {
+test('when a version of ClusterTrustBundle is gone, the version that is served is used, or none', async () => {
   served = ['v1beta1'];
   const { api, changed } = follow('v1');
   api.askAgain();
@@ -77,7 +77,7 @@ test('a version that is gone is followed to the one that is there, or to none', 
   expect([api.isServed(), changed.mock.calls.length]).toEqual([false, 2]);
 });
 
-test('an API server that does not answer serves what it did', async () => {
+test('an API server that does not answer counts as serving the same version of ClusterTrustBundle as before', async () => {
   const { api, changed } = follow('v1');
   answers = false;
   api.askAgain();

@@ -13,7 +13,7 @@ const sets = (manager: string, field: string, time: string) => ({
   fieldsV1: { 'f:spec': { [`f:${field}`]: {} } },
 });
 
-test('who set the field is blamed, not who edited beside it later', () => {
+test('the manager that set a caBundle is blamed, not a later manager of other fields', () => {
   const held = apiService([
     sets('handover', 'group', '2030-01-01T00:00:00Z'),
     sets('old-pod', 'caBundle', '2030-01-01T00:00:01Z'),
@@ -22,7 +22,7 @@ test('who set the field is blamed, not who edited beside it later', () => {
   expect(held.lastForeign).toBe('old-pod');
 });
 
-test('of two managers of the field the later one is named; a manager of status only never is', () => {
+test('the later of two managers of a caBundle is named, and never a manager of status only', () => {
   const held = apiService([
     sets('second', 'caBundle', '2030-01-01T00:00:05Z'),
     sets('first', 'caBundle', '2030-01-01T00:00:01Z'),
@@ -31,7 +31,7 @@ test('of two managers of the field the later one is named; a manager of status o
   expect(held.lastForeign).toBe('second');
 });
 
-test('a field without a manager was removed: the last manager of the object is named', () => {
+test('a caBundle without a manager was removed, and the last manager of the object is named', () => {
   expect(apiService([sets('installer', 'group', '2030-01-01T00:00:05Z')]).lastForeign).toBe('installer');
   expect(apiService([]).lastForeign).toBeUndefined();
 });

@@ -17,13 +17,13 @@ const cainjector: ManagedFields = {
   fieldsV1: webhooks,
 };
 
-test('the field manager of a caBundle tells whose it is', () => {
+test('the field manager of a caBundle tells which controller keeps it', () => {
   expect(held([cainjector]).keeper).toBe("cert-manager's cainjector");
   expect(held([{ manager: 'helm', operation: 'Update', fieldsV1: webhooks }]).keeper).toBeUndefined();
   expect(held([{ ...cainjector, fieldsV1: { 'f:metadata': { 'f:labels': {} } } }]).keeper).toBeUndefined();
 });
 
-test('a field that another controller keeps is left alone, unless an annotation says otherwise or we wrote there already', () => {
+test('a caBundle of another controller is left alone, unless an annotation says otherwise or Handover wrote there before', () => {
   expect(conflictOf(held([cainjector]), false)).toContain("kept by cert-manager's cainjector");
   expect(conflictOf(held([cainjector]), true)).toBeUndefined();
   expect(conflictOf(held([cainjector], { 'handover.dev/take-over': 'true' }), false)).toBeUndefined();

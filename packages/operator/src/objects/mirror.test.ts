@@ -30,7 +30,7 @@ const keptOf = async (source: Source): Promise<number> =>
     .reduce((sum, bytes) => sum + bytes.buffer.byteLength, 0);
 const bundle = { plural: 'configmaps', namespace: 'prod', name: 'bundle', part: 'ca.crt' } as const;
 
-test('what a stranger labels as ours fills neither the cache nor a look past it, and takes no room of others', async () => {
+test('foreign objects with Handover’s label fill neither the cache nor a list past it, and take no memory from other namespaces', async () => {
   for (let i = 0; i < 10; i++) await made('evil', `x${i}`);
   await made('prod', 'bundle');
   const { signal } = end;

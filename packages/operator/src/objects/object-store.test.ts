@@ -12,7 +12,7 @@ import { formatRecord } from './record.ts';
 const AT = instant(1_000);
 const record = (digest: string): ObjectRecord => ({ digest, revisions: {}, anchors: [], changedAt: AT });
 
-test('an object whose data is not kept is left alone, and a write that was decided past the cache loses nothing of ours', async () => {
+test('an object whose data is not cached is left alone, and a write decided past the cache loses no key of Handover’s', async () => {
   const { kube, stop } = await apiServer({ namespaces: ['prod'] });
   const entries = { 'one.pem': { record: record('1'), at: AT }, 'two.pem': { record: record('2'), at: AT } };
   const created = await kube.create(configMaps, {

@@ -19,7 +19,7 @@ test('a refused write is tried again after 5 s, then ever later, at most after 5
   expect(waits).toEqual([5, 10, 20, 40, 80, 160, 300, 300, 300]);
 });
 
-test('a write that lands clears it, and the next refusal begins anew', () => {
+test('a write that succeeds clears its obstacle, and the next refusal waits 5 s again', () => {
   const obstacles = new Obstacles();
   obstacles.met('x', 'forbidden', now);
   obstacles.met('x', 'forbidden', now);
@@ -30,7 +30,7 @@ test('a write that lands clears it, and the next refusal begins anew', () => {
   expect(obstacles.nextTry(now)).toBe(after(now, 5_000));
 });
 
-test('the next try is that of the earliest obstacle', () => {
+test('the next try is due with the earliest obstacle', () => {
   const obstacles = new Obstacles();
   obstacles.met('x', 'a', now);
   obstacles.met('x', 'a', now);

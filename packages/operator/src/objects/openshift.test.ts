@@ -4,12 +4,12 @@ import { askedBy, whyUnreadable } from './openshift.ts';
 
 const apiServer = (spec: unknown) => askedBy({ metadata: { name: 'cluster' }, spec });
 
-test('an APIServer that says nothing of TLS asks for nothing', () => {
+test('an APIServer without a TLS profile asks for nothing', () => {
   for (const spec of [undefined, {}, { tlsSecurityProfile: null }, { audit: {} }])
     expect(apiServer(spec)).toEqual({});
 });
 
-test('type and body are taken as they are, and an empty body is no body', () => {
+test('type and body of an APIServer’s TLS profile are taken unchanged, and an empty body is no body', () => {
   expect(apiServer({ tlsSecurityProfile: { type: 'Modern', modern: {} } })).toEqual({ type: 'Modern' });
   expect(apiServer({ tlsSecurityProfile: { type: 'Custom', custom: null } })).toEqual({ type: 'Custom' });
   expect(
@@ -23,6 +23,6 @@ test.each([
   ['KUBE_NOT_FOUND', 'TLS_PROFILE_SOURCE_MISSING'],
   ['KUBE_FORBIDDEN', 'TLS_PROFILE_SOURCE_FORBIDDEN'],
   ['KUBE_UNAVAILABLE', 'TLS_PROFILE_SOURCE_UNAVAILABLE'],
-])('%s is said as %s, to be tried again', (code, expected) => {
+])('%s is reported as %s, to be tried again', (code, expected) => {
   expect(whyUnreadable(new HandoverError(code, 'no'))).toMatchObject({ code: expected, retry: 'later' });
 });

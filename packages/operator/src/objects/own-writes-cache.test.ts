@@ -45,7 +45,7 @@ const world = () => {
   return { state, ownWrites: new OwnWritesCache(cache, server, new VirtualClock()) };
 };
 
-test('the answer to a write stands until the cache has moved on', async () => {
+test('the answer to a write counts until the cache has a newer version', async () => {
   const { state, ownWrites } = world();
   await ownWrites.wrote('1', held('2'));
   expect((await ownWrites.held(place))?.version).toBe('2');
@@ -57,14 +57,14 @@ test('the answer to a write stands until the cache has moved on', async () => {
   expect(state.asked).toBe(0);
 });
 
-test('an event that was faster than the answer to the write is not covered by it', async () => {
+test('an event that came before the answer to the write counts instead of the answer', async () => {
   const { state, ownWrites } = world();
   state.cached = held('3');
   await ownWrites.wrote('1', held('2'));
   expect((await ownWrites.held(place))?.version).toBe('3');
 });
 
-test('a new object is seen before the cache has it, and once', async () => {
+test('a new object is seen before the cache has it, and only once', async () => {
   const { state, ownWrites } = world();
   state.cached = undefined;
   await ownWrites.wrote(undefined, held('1'));
@@ -74,7 +74,7 @@ test('a new object is seen before the cache has it, and once', async () => {
   expect(await ownWrites.all('secrets')).toHaveLength(1);
 });
 
-test('after a conflict the server is asked, once, and what it says stands until the cache has moved on', async () => {
+test('after a conflict the API server is asked once, and its answer counts until the cache has a newer version', async () => {
   const { state, ownWrites } = world();
   state.server = held('2');
   ownWrites.doubt(place);
@@ -85,7 +85,7 @@ test('after a conflict the server is asked, once, and what it says stands until 
   expect((await ownWrites.held(place))?.version).toBe('5');
 });
 
-test('a doubt takes our own last answer with it', async () => {
+test('a conflict discards the answer to the last write', async () => {
   const { state, ownWrites } = world();
   await ownWrites.wrote('1', held('2'));
   state.server = held('7');
@@ -93,7 +93,7 @@ test('a doubt takes our own last answer with it', async () => {
   expect((await ownWrites.held(place))?.version).toBe('7');
 });
 
-test('a server that was restored from a backup is believed, against our own last answer', async () => {
+test('an API server that was restored from a backup is believed, against the answer to the last write', async () => {
   const { ownWrites } = world();
   await ownWrites.wrote('1', held('2'));
   ownWrites.doubt(place);
@@ -101,14 +101,14 @@ test('a server that was restored from a backup is believed, against our own last
   expect((await ownWrites.held(place))?.version).toBe('1');
 });
 
-test('what has gone from the server is gone', async () => {
+test('an object that the API server no longer has is gone', async () => {
   const { state, ownWrites } = world();
   state.server = undefined;
   ownWrites.doubt(place);
   expect(await ownWrites.held(place)).toBeUndefined();
 });
 
-test('a write on what the server said, while the cache is behind, is remembered in its place', async () => {
+test('a write on the API server’s answer, while the cache is behind, replaces that answer', async () => {
   const { state, ownWrites } = world();
   state.server = held('2');
   ownWrites.doubt(place);
@@ -119,7 +119,7 @@ test('a write on what the server said, while the cache is behind, is remembered 
   expect((await ownWrites.held(place))?.version).toBe('3');
 });
 
-test('what is there and not in the cache is asked for each time, until the cache has it or it is gone', async () => {
+test('an object that the cache lacks is read each time, until the cache has it or it is gone', async () => {
   const { state, ownWrites } = world();
   state.cached = undefined;
   ownWrites.doubt(place);
@@ -132,7 +132,7 @@ test('what is there and not in the cache is asked for each time, until the cache
   expect(ownWrites.isStranger(place)).toBe(false);
 });
 
-test('a new object that is deleted before the next look is gone', async () => {
+test('a new object that is deleted before the next pass is gone', async () => {
   const { state, ownWrites } = world();
   state.cached = undefined;
   await ownWrites.wrote(undefined, held('1'));

@@ -22,7 +22,7 @@ const told = (): {
   };
 };
 
-test('an event about our own write is not heard, whichever comes first, the event or the answer', () => {
+test('an event about the operator’s own write is ignored, whether the event or the answer comes first', () => {
   const { ownWrites, event, heard } = told();
   ownWrites.begin(place)('7');
   event('7');
@@ -32,7 +32,7 @@ test('an event about our own write is not heard, whichever comes first, the even
   expect(heard).toEqual([]);
 });
 
-test('a write by another program meanwhile is heard once the answer is there', () => {
+test('an event about another program’s write is heard once the operator’s own write is answered', () => {
   const { ownWrites, event, heard } = told();
   const ended = ownWrites.begin(place);
   event('7');
@@ -44,7 +44,7 @@ test('a write by another program meanwhile is heard once the answer is there', (
   expect(heard).toEqual(['7', '9']);
 });
 
-test('after a write that failed everything is heard', () => {
+test('every event is heard after a write that failed', () => {
   const { ownWrites, event, heard } = told();
   const ended = ownWrites.begin(place);
   event('7');

@@ -28,12 +28,12 @@ const webhooks = (...bundles: readonly (string | undefined)[]) => ({
 });
 const shape = SHAPES.validatingwebhookconfigurations;
 
-test('webhooks that hold the same are one object that holds it', () => {
+test('webhooks with the same caBundle are one object that holds it', () => {
   const data = shape.data(webhooks(one + two, one + two));
   expect(shape.read(data, '')).toEqual(filesFrom({ 'ca.crt': one + two }));
 });
 
-test('webhooks that differ hold what all of them hold, and are not taken for what was written', () => {
+test('webhooks with different caBundles hold what they have in common, and never count as written by Handover', () => {
   const data = shape.data(webhooks(one + two, two + three));
   const read = shape.read(data, '');
   expect(read?.['ca.crt']).toEqual(bytesOf(two));
@@ -42,12 +42,12 @@ test('webhooks that differ hold what all of them hold, and are not taken for wha
   expect(digestOf(other ?? {})).not.toBe(digestOf(read ?? {}));
 });
 
-test('one webhook without a caBundle, or with junk: all of them hold nothing in common', () => {
+test('webhooks have nothing in common if one has no caBundle, or junk', () => {
   expect(shape.read(shape.data(webhooks(one, undefined)), '')?.['ca.crt']).toHaveLength(0);
   expect(shape.read(shape.data(webhooks(one, 'dummy-data')), '')?.['ca.crt']).toHaveLength(0);
 });
 
-test('named webhooks are looked at and written alone; one that does not exist is no part', () => {
+test('named webhooks are read and written alone, and a name that does not exist is no part', () => {
   const data = shape.data(webhooks(one, two, three));
   expect(shape.read(data, 'hook-1')).toEqual(filesFrom({ 'hook-1': two }));
   expect(shape.read(data, 'nobody')).toBeUndefined();
@@ -57,7 +57,7 @@ test('named webhooks are looked at and written alone; one that does not exist is
   expect(shape.read(shape.data(webhooks()), '')).toBeUndefined();
 });
 
-test('what is written to webhooks is their names and bundles, and nothing beside', () => {
+test('a write to webhooks holds their names and caBundles, and nothing else', () => {
   expect(shape.body(filesFrom({ 'hook-0': one }))).toEqual({
     webhooks: [{ name: 'hook-0', clientConfig: { caBundle: base64(one) } }],
   });
@@ -71,13 +71,13 @@ test('every kind of field reads back what is written to it', () => {
   }
 });
 
-test('a ClusterTrustBundle is text: other bytes are refused by a code', () => {
+test('a ClusterTrustBundle is text: binary data is refused with a code', () => {
   expect(() => SHAPES.clustertrustbundles.body({ 'ca.crt': Uint8Array.of(0xfe, 0xed) })).toThrow(
     expect.objectContaining({ code: 'PEM_BINARY' }),
   );
 });
 
-test('a leaf’s Secret is its three files; a key beside them is not ours', () => {
+test('the Secret of a Leaf is its three files, and another key in it is not Handover’s', () => {
   const data = SHAPES.secrets.data({
     metadata: {},
     data: { 'tls.crt': base64('c'), 'tls.key': base64('k'), 'ca.crt': base64('a'), extra: base64('x') },
@@ -86,7 +86,7 @@ test('a leaf’s Secret is its three files; a key beside them is not ours', () =
   expect(SHAPES.secrets.read(data, 'extra')).toEqual(filesFrom({ extra: 'x' }));
 });
 
-test('only an APIService with a Service, and a CRD with a conversion webhook, has a field to fill', () => {
+test('only an APIService with a Service, and a CRD with a conversion webhook, has a caBundle to fill', () => {
   expect(hasField('apiservices', { metadata: {}, spec: { service: { name: 'x' } } })).toBe(true);
   expect(hasField('apiservices', { metadata: {}, spec: { service: null } })).toBe(false);
   expect(hasField('apiservices', { metadata: {}, spec: {} })).toBe(false);

@@ -20,7 +20,7 @@ const SENT = 100_000;
 const read = (entries: RecordEntries, landed?: number): RecordEntries =>
   readEntries(formatRecord(entries, 'own'), landed === undefined ? undefined : instant(landed));
 
-test('a write that landed late counts from when it landed, and no sooner: the API server cuts off up to a second', () => {
+test('a write that landed late is dated by when it landed, rounded up: the API server cuts off up to a second', () => {
   const [found] = Object.values(read({ '': entry(SENT) }, 130_000));
   expect(found?.at).toBe(131_000);
   expect(found?.record.changedAt).toBe(131_000);
@@ -30,7 +30,7 @@ test('a write that landed late counts from when it landed, and no sooner: the AP
   ]);
 });
 
-test('a leaf of a write that landed late was not there before either', () => {
+test('the leaf of a write that landed late is dated by when it landed', () => {
   const leaf = {
     fingerprint: 'f',
     issuer: 'i',
@@ -54,12 +54,12 @@ test('only the part that was written last is dated by the write', () => {
   expect(found.b?.at).toBe(131_000);
 });
 
-test('what the API server does not date, or dates before it was sent, stays as it was sent', () => {
+test('a write keeps the date of its request if the API server gives none, or an earlier one', () => {
   expect(read({ '': entry(SENT) })['']).toEqual(entry(SENT));
   expect(read({ '': entry(SENT) }, SENT - 5_000)['']).toEqual(entry(SENT));
 });
 
-test('nothing is ever dated sooner than it was sent', () => {
+test('no part of a record is dated before its request', () => {
   const time = fc.integer({ min: 0, max: 1_000_000 });
   fc.assert(
     fc.property(time, time, time, (a, b, landed) => {
@@ -77,7 +77,7 @@ test('nothing is ever dated sooner than it was sent', () => {
   );
 });
 
-test('an annotation that is damaged, of another format or of another program counts as none', () => {
+test('a record that is damaged, of another format or of another program counts as none', () => {
   for (const text of [
     undefined,
     '',
@@ -93,7 +93,7 @@ test('an annotation that is damaged, of another format or of another program cou
   expect(Object.keys(readEntries(half, undefined))).toEqual(['good']);
 });
 
-test('whatever is in the annotation, reading it does not throw', () => {
+test('reading a record from any text does not throw', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
       readEntries(text, instant(1));
@@ -101,7 +101,7 @@ test('whatever is in the annotation, reading it does not throw', () => {
   );
 });
 
-test('whatever stands in the annotation, reading it gives entries of the right form, or none', () => {
+test('reading a record from any JSON gives entries of the right form, or none', () => {
   const date = fc.oneof(fc.integer(), fc.double(), fc.constant(null), fc.string());
   const record = fc.record(
     {
@@ -134,13 +134,13 @@ test('whatever stands in the annotation, reading it gives entries of the right f
   );
 });
 
-test('a record with a hole where an anchor should be is no record', () => {
+test('a record with null in place of an anchor counts as none', () => {
   const [part] = [{ ...entry(SENT), record: { ...entry(SENT).record, anchors: [null] } }];
   const text = JSON.stringify({ format: 1, keptIn: 'x', parts: { '': part } });
   expect(readEntries(text, instant(130_000))).toEqual({});
 });
 
-test('a record that is nested deeper than it could be written again is no record', () => {
+test('a record that is nested too deep to be written again counts as none', () => {
   const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
   const plain = JSON.stringify(entry(SENT)).replace('"digest":"d"', `"digest":"d","x":${deep}`);
   const text = `{"format":1,"keptIn":"x","parts":{"":${plain.replace(/}$/, ',"seal":{"by":"a/b","mac":"m"}}')}}}`;

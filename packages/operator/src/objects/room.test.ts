@@ -10,7 +10,7 @@ const held = (namespace: string, name: string, length: number): Held =>
   } as KubeObject);
 const MIB = 1_024 * 1_024;
 
-test('a hundred large objects of one namespace take a few MiB, and nothing of the room of another', () => {
+test('a hundred large objects of one namespace take a few MiB, and no memory of another namespace', () => {
   const room = new Room();
   const kept = Array.from({ length: 100 }, (_, i) => room.fit(held('evil', `x${i}`, MIB)));
   const whole = kept.filter(({ crowded }) => crowded !== true);
@@ -19,13 +19,13 @@ test('a hundred large objects of one namespace take a few MiB, and nothing of th
   expect(room.fit(held('prod', 'bundle', MIB)).crowded).toBeUndefined();
 });
 
-test('what is small is kept in a crowd too', () => {
+test('a small object is cached even if its namespace has used up its memory', () => {
   const room = new Room();
   for (let i = 0; i < 20; i++) room.fit(held('prod', `x${i}`, MIB));
   expect(room.fit(held('prod', 'leaf', 5_000)).crowded).toBeUndefined();
 });
 
-test('the same object again takes no more room, and one that has gone leaves its own', () => {
+test('an object that is seen again takes no more memory, and a deleted one frees it', () => {
   const room = new Room();
   for (let i = 0; i < 20; i++) expect(room.fit(held('prod', 'one', 5 * MIB)).crowded).toBeUndefined();
   expect(room.fit(held('prod', 'two', 5 * MIB)).crowded).toBe(true);

@@ -33,7 +33,7 @@ const said = (namespace: string, reason: string, part: string): Promise<unknown>
 
 const leafIn = ({ certificateChain = '' }: Answer) => parseCertificates(certificateChain).certificates[0];
 
-test('a pod gets a certificate with the names that are its own, and none that it claims', async () => {
+test('a pod gets a certificate with its own names, and with none that it claims', async () => {
   await world.authority(FOR_PODS);
   await service('prod', 'api', { app: 'web' });
   await service('prod', 'other', { app: 'db' });
@@ -61,7 +61,7 @@ test('maxLifetime of the Authority cuts a certificate, and the trust domain is i
   expect(leaf?.uris).toEqual(['spiffe://mesh.example/ns/prod/sa/default']);
 });
 
-test('a pod of another namespace gets what issueTo allows it, and the rest is left out', async () => {
+test('a pod of another namespace gets the names that issueTo allows, and the rest is left out', async () => {
   await world.authority({ podCertificates: {}, issueTo: { namespaceSelector: {} } });
   await service('shop', 'api', { app: 'web' });
   world.operate();
@@ -72,7 +72,7 @@ test('a pod of another namespace gets what issueTo allows it, and the rest is le
   await said('shop', 'NamesLeftOut', 'spiffe://');
 });
 
-test('a namespace that issueTo does not select is denied', async () => {
+test('a pod of a namespace that issueTo does not select is denied a certificate', async () => {
   await world.authority(FOR_PODS);
   world.operate();
   const { conditions } = await world.answered(await world.request(await world.certifiedPod('shop/web')));
@@ -80,7 +80,7 @@ test('a namespace that issueTo does not select is denied', async () => {
   expect(conditions?.[0]?.message).toContain('spec.issueTo.namespaceSelector');
 });
 
-test('a stolen key, a broken request and a strange pod fail; keys that peers refuse and annotations are denied', async () => {
+test('a certificate request with a stolen key, damage or a foreign pod fails; one with a weak key or annotations is denied', async () => {
   await world.authority(FOR_PODS);
   world.operate();
   const pod = await world.certifiedPod('prod/web');
@@ -117,7 +117,7 @@ test('a stolen key, a broken request and a strange pod fail; keys that peers ref
   );
 });
 
-test('what may still come is waited for, and said on the pod', async () => {
+test('a certificate request waits for an Authority that does not sign for pods yet, and an Event on the pod says so', async () => {
   await world.authority({});
   world.operate();
   const pod = await world.certifiedPod('prod/web');
@@ -134,7 +134,7 @@ test('what may still come is waited for, and said on the pod', async () => {
   expect((await world.answered(name)).conditions?.[0]).toMatchObject({ type: 'Issued' });
 });
 
-test('a request for a pod that has been replaced gets no answer, and those of other signers none of ours', async () => {
+test('a certificate request for a pod that was replaced gets no answer, nor does one to another signer', async () => {
   await world.authority(FOR_PODS);
   world.operate();
   const pod = await world.certifiedPod('prod/web');

@@ -4,7 +4,7 @@ import { declaredOf } from './declared.ts';
 
 const rotate = { 'f:metadata': { 'f:annotations': { 'f:handover.dev/rotate': {} } } };
 
-test('the last writer of each is named, and not who wrote the status or something else', () => {
+test('the last manager of the spec and of the rotation annotation is named, and not a manager of status or labels', () => {
   expect(
     managersIn([
       { manager: 'kubectl', time: '2030-01-02T00:00:00Z', fieldsV1: { 'f:spec': { 'f:lifetime': {} } } },
@@ -26,7 +26,7 @@ test('the last writer of each is named, and not who wrote the status or somethin
   ).toEqual({});
 });
 
-test('a rotation that the annotation does not name was asked for in another way', () => {
+test('a rotation that the annotation does not name has no manager as its requester', () => {
   const mesh = declaredOf('Authority', {
     metadata: {
       name: 'mesh',

@@ -61,7 +61,7 @@ const says = (what: string): Promise<unknown> =>
 
 const SELECTED = { selector: { matchLabels: ROLE } };
 
-test('a label makes an object of the trust namespace a source, and its loss ends that', async () => {
+test('an object of the trust namespace becomes a source with its label, and stops being one without it', async () => {
   await put('ConfigMap', 'one', cas[0]);
   await put('ConfigMap', 'two', cas[1], {});
   await put('ConfigMap', 'elsewhere', cas[2], ROLE, 'shop');
@@ -80,7 +80,7 @@ test('a label makes an object of the trust namespace a source, and its loss ends
   await holds(3, 4);
 });
 
-test('Secrets are selected by expressions too', async () => {
+test('a TrustBundle selects Secrets by expressions too', async () => {
   await put('Secret', 'one', cas[0]);
   await put('Secret', 'two', cas[1], { 'example.com/role': 'other' });
   await put('ConfigMap', 'three', cas[2]);
@@ -91,7 +91,7 @@ test('Secrets are selected by expressions too', async () => {
   await holds(0, 1);
 });
 
-test('one that is damaged, or none at all, leaves the target as it is, and is named', async () => {
+test('a damaged source, or a selector without any source, is named and leaves the target as it is', async () => {
   await put('ConfigMap', 'one', cas[0]);
   await put('ConfigMap', 'two', cas[1]);
   await bundle({ configMap: SELECTED });
@@ -108,7 +108,7 @@ test('one that is damaged, or none at all, leaves the target as it is, and is na
   await says('Written all 5 targets');
 });
 
-test('what Handover itself wrote is never selected', async () => {
+test('objects that Handover wrote are never selected as sources', async () => {
   await put('ConfigMap', 'one', cas[0]);
   await put('ConfigMap', 'two', cas[1]);
   await bundle({
@@ -119,7 +119,7 @@ test('what Handover itself wrote is never selected', async () => {
   await holds(0);
 });
 
-test('a command that only looks selects as the operator does', async () => {
+test('a read-only command selects the same sources as the operator', async () => {
   await put('ConfigMap', 'one', cas[0]);
   await bundle({ configMap: SELECTED });
   await holds(0);

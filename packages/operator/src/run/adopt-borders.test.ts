@@ -20,7 +20,7 @@ const asksFor = (name: string): readonly SeenRequest[] =>
       (path.endsWith(`/${name}`) || query.get('fieldSelector') === `metadata.name=${name}`),
   );
 
-test('100 Authorities of one namespace that adopt Secrets which do not come delay no authority of another', async () => {
+test('100 Authorities of one namespace that adopt Secrets which do not come delay no Authority of another', async () => {
   world.server.faults.add({
     when: ({ path, query }) =>
       path.includes('/namespaces/evil/secrets') &&
@@ -60,7 +60,7 @@ const ownCa = async (): Promise<{ readonly certificate: string; readonly key: st
   return { certificate: encodePem('CERTIFICATE', der), key };
 };
 
-test('a Secret that an Authority adopts is asked for until the Authority has its CA, and no more then', async () => {
+test('a Secret that an Authority adopts is read until the Authority has its CA, and no longer', async () => {
   const { certificate, key } = await ownCa();
   await world.putSecret('evil/ca-old', { 'tls.crt': certificate, 'tls.key': key });
   await world.authority({ adopt: { secret: 'ca-old' } }, 'evil/mesh');
@@ -77,7 +77,7 @@ test('a Secret that an Authority adopts is asked for until the Authority has its
   expect(asksFor('ca-old')).toHaveLength(asked);
 });
 
-test('a resource of one namespace has no authority of another looked at that it does not name', async () => {
+test('a change in one namespace causes no pass over Authorities of others that its resources do not name', async () => {
   await world.authority({ issueTo: { namespaceSelector: {} } }, 'prod/mesh');
   await world.authority({}, 'other/own');
   await world.leaf('prod/web');
@@ -103,7 +103,7 @@ test('a resource of one namespace has no authority of another looked at that it 
   expect(passes('other/own') - (before.get('other/own') ?? 0)).toBeLessThanOrEqual(most + 1);
 });
 
-test('resources that change all the time neither make an Authority forget what it adopts, nor keep it waiting', async () => {
+test('resources that change all the time do not delay an Authority that adopts a CA', async () => {
   const { certificate, key } = await ownCa();
   world.operate();
   const end = new AbortController();
@@ -133,7 +133,7 @@ test('resources that change all the time neither make an Authority forget what i
   await churn;
 });
 
-test('a Leaf that was deleted and made anew while the API server was away is issued anew, though its generation is the same', async () => {
+test('a Leaf that was deleted and created again while the API server was away is issued again, though its generation is the same', async () => {
   await world.authority({}, 'prod/mesh');
   await world.leaf('prod/web');
   world.operate();

@@ -15,18 +15,18 @@ const refusal = (more: Partial<Refused>): Refused => ({
 });
 const after = (...refused: readonly Refused[]) => afterTrying({ observation, refused }, () => undefined);
 
-test('a write elsewhere that was refused is an obstacle of its object', () => {
+test('a refused write in another namespace is an obstacle of its object', () => {
   expect(after(refusal({})).observation.seen.objects).toMatchObject([
     { id: 'team/secrets/web', obstacle: 'it could not be written: no such luck' },
   ]);
 });
 
-test('a write elsewhere that lost a race is no obstacle: the next look tells what stands there', () => {
+test('a write in another namespace that met a conflict is no obstacle: the next pass reads the object again', () => {
   const { observation: seen, others } = after(refusal({ raced: true, why: 'changed meanwhile' }));
   expect(seen.seen.objects).toEqual([]);
   expect(others).toEqual([]);
 });
 
-test('what was refused of no object of ours is told beside the objects', () => {
+test('a refused write to an object that the Authority does not keep is reported beside its objects', () => {
   expect(after(refusal({ object: 'team/deployments/web' })).others).toEqual(['no such luck']);
 });

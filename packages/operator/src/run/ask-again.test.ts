@@ -21,7 +21,7 @@ test.each([
   expect(askAgainAt(waits, pod({ proofs: [proof] }), now)).toBe(after(now, seconds * 1_000));
 });
 
-test('a pod that gave no answer is asked again as soon as one that did', () => {
+test('a pod that gave no answer is asked again as soon as a pod that did', () => {
   expect(askAgainAt(waits, pod({ unread: refused }), T0)).toBe(after(T0, 1_000));
 });
 

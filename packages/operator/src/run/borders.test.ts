@@ -58,7 +58,7 @@ test('fifty silent consumers of one namespace do not delay a leaf of another', a
   }
 });
 
-test('a file that an Authority names is never opened; it blocks its own rotation, and the reason is told', async () => {
+test('a file that an Authority names is never opened; it blocks only that Authority’s rotation, with the reason', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'handover-operator-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const fifo = join(folder, 'status');
@@ -76,7 +76,7 @@ test('a file that an Authority names is never opened; it blocks its own rotation
   expect(() => openSync(fifo, constants.O_WRONLY | constants.O_NONBLOCK)).toThrow(/ENXIO/);
 });
 
-test('a record of a neighbour that names properties of every object fails no pass', async () => {
+test('a record of another namespace with the names of built-in object properties fails no pass', async () => {
   await world.authority();
   const targets = [{ configMap: { name: 'mesh-ca', namespaceSelector: {} } }];
   await world.ask('TrustBundle', 'mesh', { sources: [{ authority: 'prod/mesh' }], targets });

@@ -52,12 +52,12 @@ const concerned = (
 const without = (name: string): readonly Value[] =>
   WORLD.filter(({ metadata }) => (metadata as { name: string }).name !== name);
 
-test('a change in a namespace concerns its authorities, and those that its Leaves name', () => {
+test('a change in a namespace affects its Authorities, and those that its Leaves name', () => {
   expect(concerned(WORLD, [...WORLD, leaf('evil/new', 'own')])).toEqual(['evil/own', 'third/own']);
   expect(concerned(WORLD, [...WORLD, authority('evil/new')])).toEqual(['evil/new', 'evil/own', 'third/own']);
 });
 
-test('it concerns the authority that a Leaf named before', () => {
+test('a change in a namespace affects the Authority that one of its Leaves named before', () => {
   expect(concerned(WORLD, without('far'))).toEqual(['evil/own', 'third/own']);
   expect(concerned(WORLD, [...without('far'), leaf('evil/far', 'prod/mesh')])).toEqual([
     'evil/own',
@@ -66,14 +66,14 @@ test('it concerns the authority that a Leaf named before', () => {
   ]);
 });
 
-test('it concerns an authority that gets a Secret which another Leaf had before', () => {
+test('a change in a namespace affects an Authority that gets a Secret which another Leaf had before', () => {
   const second = leaf('evil/late', 'prod/mesh', 'web');
   expect(concerned([...WORLD, second], [...without('web'), leaf('prod/web', 'mesh'), second])).toContain(
     'prod/mesh',
   );
 });
 
-test('it concerns all authorities that share a bundle with one of the namespace', () => {
+test('a change in a namespace affects all Authorities that share a bundle with one of that namespace', () => {
   const shared = bundle('both', ['prod/other', 'evil/own'], {
     configMap: { name: 'both', namespaceSelector: {} },
   });
@@ -84,7 +84,7 @@ test('it concerns all authorities that share a bundle with one of the namespace'
   ]);
 });
 
-test('it concerns the authorities of a bundle that may have an object no more, or again', () => {
+test('a change in a namespace affects the Authorities of a bundle that loses a target to a Leaf, or gets it back', () => {
   const wide = bundle('wide', ['prod/other'], { secret: { name: 'taken', namespaceSelector: {} } });
   const taker = leaf('evil/taker', 'own', 'taken');
   expect(concerned([...WORLD, wide], [taker, ...WORLD, wide])).toContain('prod/other');
@@ -94,7 +94,7 @@ test('it concerns the authorities of a bundle that may have an object no more, o
   );
 });
 
-test('what belongs to no namespace concerns all', () => {
+test('a change outside all namespaces affects all Authorities', () => {
   expect(concerned(WORLD, WORLD, 'all')).toEqual(['all']);
   expect(concernedBy(new Set(), undefined, read(WORLD))).toBe('all');
 });

@@ -4,7 +4,7 @@ import { Compatibility } from '../compat/compatibility.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
 
-test('what follows the cluster asks nothing of the API server before its start', async () => {
+test('no watch asks the API server for anything before its start', async () => {
   const { kube, clock, stop } = await apiServer();
   const asked = [vi.spyOn(kube, 'list').mock, vi.spyOn(kube, 'watch').mock];
   const calls = (): number => asked.reduce((sum, mock) => sum + mock.calls.length, 0);

@@ -41,7 +41,7 @@ const churn = async (name: string): Promise<void> => {
   }
 };
 
-test('passwords of Leaves that nobody issues are not looked at', async () => {
+test('passwords of Leaves that no Authority issues are not read', async () => {
   await meshFor(undefined);
   for (const [index, authority] of ['nobody', 'prod/mesh', 'prod/nobody'].entries()) {
     const names = Array.from({ length: 16 }, (_, each) => `pw-${index}-${each}`);
@@ -51,7 +51,7 @@ test('passwords of Leaves that nobody issues are not looked at', async () => {
   expect(namedPasswords()).toEqual([]);
 });
 
-test('passwords that do not come hold up the Leaf that needs them, and no other', async () => {
+test('passwords that do not come hold up only the Leaf that needs them', async () => {
   world.server.faults.add({
     when: ({ path, query }) =>
       path.includes('/namespaces/evil/secrets') && (query.get('fieldSelector') ?? '').includes('pw'),
@@ -68,7 +68,7 @@ test('passwords that do not come hold up the Leaf that needs them, and no other'
   expect(await world.secret('evil/e')).toBeUndefined();
 });
 
-test('writes to objects of another namespace cost an authority a pass a second at most, and none where it refuses the Leaf', async () => {
+test('writes in another namespace cost an Authority one pass a second at most, and none if it refuses the Leaf', async () => {
   await meshFor({});
   await prodLeaf('web');
   const refused = { authority: 'prod/mesh', dnsNames: ['x.prod.svc'], outputs: keystores(['pw']) };
@@ -88,7 +88,7 @@ test('writes to objects of another namespace cost an authority a pass a second a
   expect(passes()).toBeGreaterThan(then);
 });
 
-test('a Leaf gets its keystore once its password is there, and another one with another password', async () => {
+test('a Leaf gets its keystore once its password exists, and a new keystore with a new password', async () => {
   await meshFor({});
   const outputs = keystores(['pw']);
   await world.leaf('evil/java', { authority: 'prod/mesh', outputs });

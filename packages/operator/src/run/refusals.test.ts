@@ -50,7 +50,7 @@ const saidIn = async (ms: number, kind: keyof typeof RESOURCE_KINDS, id: string)
 const toTeam = ({ method, path }: SeenRequest): boolean =>
   method === 'POST' && path.endsWith('/namespaces/team/secrets');
 
-test('the reason for which the Secret of a Leaf elsewhere is refused stays in its status, at each new try too', async () => {
+test('the status of a Leaf keeps the reason why its Secret in another namespace is refused, at each new try too', async () => {
   const allow = refuse(403, 'Forbidden', toTeam);
   await world.authority({ issueTo: { namespaceSelector: {} } });
   await world.leaf('team/web', { authority: 'prod/mesh' });
@@ -69,7 +69,7 @@ test('the reason for which the Secret of a Leaf elsewhere is refused stays in it
   expect(world.events.filter(({ kind }) => kind === 'obstructed')).toHaveLength(2);
 });
 
-test('why the Secret of a Leaf elsewhere could not be written is in its status, though it is tried again soon', async () => {
+test('the status of a Leaf says why its Secret in another namespace could not be written, though another try comes soon', async () => {
   const allow = refuse(500, 'InternalError', toTeam);
   await world.authority({ issueTo: { namespaceSelector: {} } });
   await world.leaf('team/web', { authority: 'prod/mesh' });
@@ -79,7 +79,7 @@ test('why the Secret of a Leaf elsewhere could not be written is in its status, 
   await says('Leaf', 'team/web', /^Issued/);
 });
 
-test('a TrustBundle says why a target could not be made', async () => {
+test('the status of a TrustBundle says why a target could not be created', async () => {
   const toTarget = ({ method, path }: SeenRequest): boolean =>
     method === 'POST' && path.endsWith('/namespaces/team/configmaps');
   const allow = refuse(403, 'Forbidden', toTarget);
@@ -97,7 +97,7 @@ test('a TrustBundle says why a target could not be made', async () => {
 test.each([
   [403, 'Forbidden'],
   [500, 'InternalError'],
-])('a TLSProfile says why its ConfigMap could not be made: %i %s', async (status, reason) => {
+])('the status of a TLSProfile says why its ConfigMap could not be created: %i %s', async (status, reason) => {
   const allow = refuse(
     status,
     reason,

@@ -18,7 +18,7 @@ const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound 
   ...more,
 });
 
-test('the last observation is told, even without another look', async () => {
+test('the last observation of consumers is written, even without another pass', async () => {
   const { kube, clock, stop } = await apiServer();
   const failed: unknown[] = [];
   const writer = new SeenWriter(kube, 'default', stop.signal, (_, error) => failed.push(error));
@@ -47,7 +47,7 @@ const failing = (text: string) => ({
   workload: { stamp: undefined, rolling: true, failing: text, obstacle: text, warning: text },
 });
 
-test('what others say does not push out the consumers of the own namespace', async () => {
+test('consumers of other namespaces do not push out those of the Authority’s own namespace', async () => {
   const others = Array.from({ length: 6 }, (_, i) =>
     consumer(`Deployment evil/x${i}`, {
       ...failing('…'.repeat(450_000)),

@@ -8,7 +8,7 @@ import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { conditionsOf, verdict } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 
-test('a status that says the same later is not written again, and keeps its times, though the resource was read before it had one', async () => {
+test('a status that differs only in its times is not written again, even if the resource was read before it had a status', async () => {
   const { server, kube, clock, stop } = await apiServer();
   server.serve(RESOURCE_KINDS.Leaf);
   const spec = { authority: 'mesh', secretName: 'web', dnsNames: ['web.default.svc'] };
@@ -56,7 +56,7 @@ test('a status that says the same later is not written again, and keeps its time
   expect(await readyOf('web')).toMatchObject(first);
 });
 
-test('while writes are slow, a status that is said again is written once, and only the newest', async () => {
+test('while writes are slow, only the newest status of a resource is written', async () => {
   const written: string[] = [];
   const held = new EventEmitter();
   const released = once(held, 'released');

@@ -38,7 +38,7 @@ const saidWith = (notes: readonly Note[]): readonly Condition[] => {
   return conditions.filter(({ type }) => type !== 'Ready' && type !== 'Blocked');
 };
 
-test('what is wrong with a workload of another namespace is no condition of the Authority', () => {
+test('a failing workload of another namespace is no condition of the Authority', () => {
   const object = 'Deployment evil/x';
   const notes: readonly Note[] = [
     { code: 'RolloutFailing', object, message: 'its rollout fails: call this number' },
@@ -48,12 +48,12 @@ test('what is wrong with a workload of another namespace is no condition of the 
   expect(saidWith(notes)).toEqual([]);
 });
 
-test('what is wrong with a workload of its own namespace is', () => {
+test('a failing workload of the Authority’s own namespace is a condition of the Authority', () => {
   const note = { code: 'RolloutFailing', object: 'Deployment prod/web', message: 'it fails' } as const;
   expect(saidWith([note])).toMatchObject([{ type: 'Degraded', status: 'True', reason: 'RolloutFailing' }]);
 });
 
-test('a leaf is not Ready while its Authority has no state, though its Secret holds a valid one', () => {
+test('a Leaf is not Ready while its Authority has no state, though its Secret holds a valid leaf', () => {
   const metadata = { namespace: 'prod', name: 'web' };
   const declared = declaredOf('Leaf', { metadata, spec: {} });
   const leaf = { metadata, spec: { secretName: 'web', renew: { at: 0.5 } } };

@@ -14,7 +14,7 @@ const leaf = (name: string, authority: string, dnsName: string) => ({
   },
 });
 
-test('only Leaves that are issued make their Secrets and passwords the business of an authority', () => {
+test('Secrets and passwords of Leaves that no Authority issues concern no Authority', () => {
   const issueTo = { namespaceSelector: {} };
   const resources = [
     { kind: 'Authority', metadata: { namespace: 'prod', name: 'mesh' }, spec: { issueTo } },

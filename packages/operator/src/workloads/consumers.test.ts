@@ -27,7 +27,7 @@ const daemonSet = (name: string, stamps: string, available = 0, namespace = 'def
     },
   });
 
-test('a workload that this Authority rolls is a consumer though it has no pod at the moment', async () => {
+test('a workload that an Authority restarts is a consumer even while it has no pod', async () => {
   const workloads = [
     daemonSet('ours', 'default/mesh=2.0'),
     daemonSet('of-another', 'default/other=2.0'),

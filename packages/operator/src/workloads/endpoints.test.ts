@@ -2,7 +2,7 @@ import { parseResources } from '@handover/core';
 import { catalogueOf, type Responsibilities, type Whereabouts } from '@handover/engine';
 import { type Kube, type KubeObject, pods, services } from '@handover/kube';
 import { apiServer, type FakeApiServer } from '@handover/test-api-server';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Addresses } from './addresses.ts';
 import { podsOnly } from './endpoints.ts';
 
@@ -68,141 +68,135 @@ const probe = (address: string) => ({ probe: { address } });
 const status = (url: string) => ({ status: { url } });
 const paths = () => server.requests.map(({ path }) => path);
 
-describe('A Service of its own namespace', () => {
-  test.each(['web', 'web.prod', 'web.prod.svc', 'web.prod.svc.cluster.local'])(
-    'a Service of its own namespace named %s leads to every pod behind it, each by its own address and port',
-    async (host) => {
-      const uids = [await pod('prod', 'a', '10.1.0.1'), await pod('prod', 'b', '10.1.0.2')];
-      await pod('evil', 'c', '10.1.0.3');
-      await service();
-      const found = await locate({ ...probe(`${host}:443`), ...status(`http://${host}/`) });
-      expect(found).toEqual({
-        endpoints: [1, 2].map((number) => ({
-          uid: uids[number - 1],
-          status: { url: `http://${host}/`, at: { ip: `10.1.0.${number}`, port: 9901 } },
-          probe: {
-            address: `${host}:443`,
-            mtls: false,
-            at: { ip: `10.1.0.${number}`, port: 8443 },
-          },
-        })),
-      });
-    },
+test.each(['web', 'web.prod', 'web.prod.svc', 'web.prod.svc.cluster.local'])(
+  'a Service of the Authority’s own namespace named %s leads to every pod behind it, by its address and port',
+  async (host) => {
+    const uids = [await pod('prod', 'a', '10.1.0.1'), await pod('prod', 'b', '10.1.0.2')];
+    await pod('evil', 'c', '10.1.0.3');
+    await service();
+    const found = await locate({ ...probe(`${host}:443`), ...status(`http://${host}/`) });
+    expect(found).toEqual({
+      endpoints: [1, 2].map((number) => ({
+        uid: uids[number - 1],
+        status: { url: `http://${host}/`, at: { ip: `10.1.0.${number}`, port: 9901 } },
+        probe: {
+          address: `${host}:443`,
+          mtls: false,
+          at: { ip: `10.1.0.${number}`, port: 8443 },
+        },
+      })),
+    });
+  },
+);
+
+test('a Service leads to a pod without an address too, so that the pod is waited for', async () => {
+  await service();
+  const uid = await pod('prod', 'a', '');
+  expect(await locate(probe('web:443'))).toEqual({ endpoints: [{ uid }] });
+});
+
+test('a Service leads to no pods that have ended: another pod may have their address', async () => {
+  await service();
+  await pod('prod', 'a', '10.1.0.1');
+  await pod('prod', 'b', '10.1.0.2');
+  await kube.patch(
+    pods,
+    { namespace: 'prod', name: 'b', subresource: 'status' },
+    { merge: { status: { phase: 'Succeeded' } } },
   );
-
-  test('a Service counts a pod that has no address yet, so that it is waited for', async () => {
-    await service();
-    const uid = await pod('prod', 'a', '');
-    expect(await locate(probe('web:443'))).toEqual({ endpoints: [{ uid }] });
+  expect(await locate(probe('web:443'))).toMatchObject({
+    endpoints: [{ probe: { at: { ip: '10.1.0.1' } } }],
   });
+});
 
-  test('a Service passes over pods that have ended: their address may be another’s', async () => {
-    await service();
-    await pod('prod', 'a', '10.1.0.1');
-    await pod('prod', 'b', '10.1.0.2');
+test('a Service without a cluster IP is asked on the port that is named', async () => {
+  await service({ clusterIP: 'None' });
+  await pod('prod', 'a', '10.1.0.1');
+  expect(await locate(probe('web:7000'))).toMatchObject({
+    endpoints: [{ probe: { at: { ip: '10.1.0.1', port: 7000 } } }],
+  });
+});
+
+test.each([
+  ['of type ExternalName', { type: 'ExternalName', externalName: 'localhost' }, /ExternalName/],
+  ['without a selector', { selector: {} }, /has no selector/],
+  ['that selects nothing', { selector: { app: 'other' } }, /selects no pod/],
+  ['without the port', { ports: [{ port: 1 }] }, /has no port 443/],
+  [
+    'that leads to a port without a pod',
+    { ports: [{ port: 443, targetPort: 'x' }] },
+    /"x", which pod a does not have/,
+  ],
+])('a Service %s is refused', async (_, spec, why) => {
+  await service(spec);
+  await pod('prod', 'a', '10.1.0.1');
+  expect(await locate(probe('web:443'))).toEqual({ refused: expect.stringMatching(why) });
+});
+
+test.each([
+  ['on the network of its node', '10.1.0.1', { hostNetwork: true }, /hostNetwork/],
+  ['with the address of its node', '10.9.0.1', {}, /hostNetwork/],
+  ['at a loopback address', '127.0.0.1', {}, /loopback/],
+  ['at the API server’s address', '10.96.0.1', {}, /10\.96\.0\.1 is the API server's own address/],
+  ['at a link-local address', '169.254.169.254', {}, /link-local/],
+])('a Service with a pod %s is refused as a whole', async (_, ip, more, why) => {
+  await service();
+  await pod('prod', 'a', '10.1.0.1');
+  await pod('prod', 'b', ip, more);
+  expect(await locate(probe('web:443'))).toEqual({ refused: expect.stringMatching(why) });
+});
+
+test.each([
+  ['a file', { status: { file: '/dev/zero' } }, /opens no status\.file/],
+  ['a socket', { status: { socket: '/run/docker.sock' } }, /no status\.socket/],
+  ['a Service of another namespace', probe('web.evil.svc:443'), /not a Service of namespace prod/],
+  ['a Service that is not there', probe('gone:443'), /there is no Service prod\/gone/],
+  ['a name of the world', probe('metadata.google.internal:80'), /not a Service of namespace prod/],
+  ['loopback', probe('127.0.0.1:8081'), /loopback/],
+  ['loopback in one number', status('http://2130706433:8081/'), /loopback/],
+  ['the API server', probe('10.96.0.1:443'), /is the API server's own address; name a Service/],
+  ['localhost', probe('localhost:8081'), /there is no Service prod\/localhost/],
+  ['a link-local address', status('http://169.254.169.254/'), /link-local/],
+  ['an IPv4 address in disguise', probe('[::ffff:169.254.169.254]:80'), /written as IPv6/],
+  ['an address that is no pod', probe('10.3.0.9:443'), /not a pod of namespace prod/],
+  ['a pod of another namespace', probe('10.1.0.3:443'), /not a pod of namespace prod/],
+  ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
+  ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
+])('a consumer at %s is refused, with a reason', async (_, consumer, why) => {
+  await service();
+  await service({}, 'web', 'evil');
+  await pod('prod', 'a', '10.1.0.1');
+  await pod('evil', 'c', '10.1.0.3');
+  expect(await locate(consumer)).toEqual({ refused: expect.stringMatching(why) });
+  expect(paths().filter((path) => path.includes('/namespaces/evil/services/'))).toEqual([]);
+});
+
+test.each(['10.1.0.1', 'fd12::1', 'FD12:0::1'])(
+  'a consumer at the address of a pod of the Authority’s own namespace is asked: %s',
+  async (ip) => {
+    const uid = await pod('prod', 'a', '10.1.0.1');
     await kube.patch(
       pods,
-      { namespace: 'prod', name: 'b', subresource: 'status' },
-      { merge: { status: { phase: 'Succeeded' } } },
+      { namespace: 'prod', name: 'a', subresource: 'status' },
+      { merge: { status: { podIPs: [{ ip: '10.1.0.1' }, { ip: 'fd12::1' }] } } },
     );
-    expect(await locate(probe('web:443'))).toMatchObject({
-      endpoints: [{ probe: { at: { ip: '10.1.0.1' } } }],
+    expect(await locate(probe(ip.includes(':') ? `[${ip}]:9000` : `${ip}:9000`))).toMatchObject({
+      endpoints: [{ uid, probe: { at: { ip, port: 9000 } } }],
     });
-  });
+  },
+);
 
-  test('a Service without a cluster IP is asked on the port that is named', async () => {
-    await service({ clusterIP: 'None' });
-    await pod('prod', 'a', '10.1.0.1');
-    expect(await locate(probe('web:7000'))).toMatchObject({
-      endpoints: [{ probe: { at: { ip: '10.1.0.1', port: 7000 } } }],
-    });
+test('a consumer outside the cluster is asked if the operator’s flag names its network', async () => {
+  const named = ['192.0.2.0/24', '127.0.0.0/8'];
+  expect(await locate(probe('192.0.2.7:5432'), named)).toMatchObject({
+    endpoints: [{ probe: { at: { ip: '192.0.2.7', port: 5432 } } }],
   });
-
-  test.each([
-    ['of type ExternalName', { type: 'ExternalName', externalName: 'localhost' }, /ExternalName/],
-    ['without a selector', { selector: {} }, /has no selector/],
-    ['that selects nothing', { selector: { app: 'other' } }, /selects no pod/],
-    ['without the port', { ports: [{ port: 1 }] }, /has no port 443/],
-    [
-      'that leads to a port without a pod',
-      { ports: [{ port: 443, targetPort: 'x' }] },
-      /"x", which pod a does not have/,
-    ],
-  ])('a Service %s is refused', async (_, spec, why) => {
-    await service(spec);
-    await pod('prod', 'a', '10.1.0.1');
-    expect(await locate(probe('web:443'))).toEqual({ refused: expect.stringMatching(why) });
-  });
-
-  test.each([
-    ['on the network of its node', '10.1.0.1', { hostNetwork: true }, /hostNetwork/],
-    ['with the address of its node', '10.9.0.1', {}, /hostNetwork/],
-    ['at a loopback address', '127.0.0.1', {}, /loopback/],
-    ['at the API server’s address', '10.96.0.1', {}, /10\.96\.0\.1 is the API server's own address/],
-    ['at a link-local address', '169.254.169.254', {}, /link-local/],
-  ])('a Service with a pod %s is refused as a whole', async (_, ip, more, why) => {
-    await service();
-    await pod('prod', 'a', '10.1.0.1');
-    await pod('prod', 'b', ip, more);
-    expect(await locate(probe('web:443'))).toEqual({ refused: expect.stringMatching(why) });
-  });
+  expect(await locate(probe('198.51.100.1:5432'), named)).toHaveProperty('refused');
+  expect(await locate(probe('127.0.0.1:5432'), named)).toHaveProperty('refused');
+  expect(await locate(probe('db.example.com:5432'), named)).toHaveProperty('refused');
 });
 
-describe('Refused, with a reason', () => {
-  test.each([
-    ['a file', { status: { file: '/dev/zero' } }, /opens no status\.file/],
-    ['a socket', { status: { socket: '/run/docker.sock' } }, /no status\.socket/],
-    ['a Service of another namespace', probe('web.evil.svc:443'), /not a Service of namespace prod/],
-    ['a Service that is not there', probe('gone:443'), /there is no Service prod\/gone/],
-    ['a name of the world', probe('metadata.google.internal:80'), /not a Service of namespace prod/],
-    ['loopback', probe('127.0.0.1:8081'), /loopback/],
-    ['loopback in one number', status('http://2130706433:8081/'), /loopback/],
-    ['the API server', probe('10.96.0.1:443'), /is the API server's own address; name a Service/],
-    ['localhost', probe('localhost:8081'), /there is no Service prod\/localhost/],
-    ['a link-local address', status('http://169.254.169.254/'), /link-local/],
-    ['an IPv4 address in disguise', probe('[::ffff:169.254.169.254]:80'), /written as IPv6/],
-    ['an address that is no pod', probe('10.3.0.9:443'), /not a pod of namespace prod/],
-    ['a pod of another namespace', probe('10.1.0.3:443'), /not a pod of namespace prod/],
-    ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
-    ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
-  ])('%s is refused, with a reason', async (_, consumer, why) => {
-    await service();
-    await service({}, 'web', 'evil');
-    await pod('prod', 'a', '10.1.0.1');
-    await pod('evil', 'c', '10.1.0.3');
-    expect(await locate(consumer)).toEqual({ refused: expect.stringMatching(why) });
-    expect(paths().filter((path) => path.includes('/namespaces/evil/services/'))).toEqual([]);
-  });
-});
-
-describe('An address', () => {
-  test.each(['10.1.0.1', 'fd12::1', 'FD12:0::1'])(
-    'an address of a pod of its own namespace is asked: %s',
-    async (ip) => {
-      const uid = await pod('prod', 'a', '10.1.0.1');
-      await kube.patch(
-        pods,
-        { namespace: 'prod', name: 'a', subresource: 'status' },
-        { merge: { status: { podIPs: [{ ip: '10.1.0.1' }, { ip: 'fd12::1' }] } } },
-      );
-      expect(await locate(probe(ip.includes(':') ? `[${ip}]:9000` : `${ip}:9000`))).toMatchObject({
-        endpoints: [{ uid, probe: { at: { ip, port: 9000 } } }],
-      });
-    },
-  );
-
-  test('an address outside the cluster is asked where the operator’s own flag names its network', async () => {
-    const named = ['192.0.2.0/24', '127.0.0.0/8'];
-    expect(await locate(probe('192.0.2.7:5432'), named)).toMatchObject({
-      endpoints: [{ probe: { at: { ip: '192.0.2.7', port: 5432 } } }],
-    });
-    expect(await locate(probe('198.51.100.1:5432'), named)).toHaveProperty('refused');
-    expect(await locate(probe('127.0.0.1:5432'), named)).toHaveProperty('refused');
-    expect(await locate(probe('db.example.com:5432'), named)).toHaveProperty('refused');
-  });
-});
-
-test('an account that may not read Services learns why nothing is asked', async () => {
+test('a consumer is refused with the reason if the operator may not read Services', async () => {
   server.faults.add({
     when: ({ path }) => path.endsWith('/services/web'),
     status: 403,

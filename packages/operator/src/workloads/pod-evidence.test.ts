@@ -86,7 +86,7 @@ const showing = (addresses = new Addresses([], [])): PodEvidence =>
   });
 const PATIENCE = 10_000;
 
-test('a pod that showed a CA which is retired meanwhile is asked until it shows it no more, then left alone', async () => {
+test('a pod that showed a CA which is retired meanwhile is asked until it no longer shows that CA, and not after', async () => {
   const { pod, seen } = await asked('web-1');
   const shows = showing();
   await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
@@ -114,7 +114,7 @@ test('a pod that a step waits for is asked each second at first, and not 60 time
   expect(await askedUntil(200, 260)).toBe(6);
 });
 
-test('a document of another pod says nothing about the one that was asked', async () => {
+test('a status document of another pod is no evidence for the pod that was asked', async () => {
   const { seen } = await asked('web-2');
   const shown = await showing().of(seen, by(recordOf(1, 'ca2', 'ca1'), T0), PATIENCE);
   expect(shown?.proofs).toEqual([]);
@@ -122,7 +122,7 @@ test('a document of another pod says nothing about the one that was asked', asyn
   expect(shown?.unread).toEqual({ trust: why, leaf: why });
 });
 
-test('a pod on its node’s own network, at a loopback address or at the API server’s, is not asked, and the reason is told', async () => {
+test('a pod on its node’s own network, at a loopback address or at the API server’s, is not asked, and the reason is reported', async () => {
   const { pod, seen } = await asked('web-1');
   const onNode = await showing().of({ ...seen, onNode: true }, by(recordOf(1, 'ca2'), T0), PATIENCE);
   expect(onNode?.unread.trust).toMatch(/hostNetwork/);
@@ -142,7 +142,7 @@ test.each([
   ['handover.dev/probe', '8443/tls', /probe is not readable/],
   ['handover.dev/probe', '5432/mtls/postgres', /probe is not readable/],
 ])(
-  'evidence that a pod declares by %s: "%s" cannot be read, which is named and no silence',
+  'a pod that declares its evidence by %s: "%s" shows none, and the unreadable annotation is named',
   async (name, text, why) => {
     const { pod, seen } = await asked('web-1');
     const declared = { ...seen, annotations: { ...seen.annotations, [name]: text } };
@@ -153,7 +153,7 @@ test.each([
   },
 );
 
-test('a probe can start TLS inside another protocol', async () => {
+test('a probe of a pod can start TLS inside another protocol', async () => {
   const { seen } = await asked('web-1');
   const heard: string[] = [];
   const server = createTcpServer((socket) => {
@@ -213,7 +213,7 @@ test('forty silent pods of one namespace do not hold up the pod of another', asy
   expect(shown?.proofs[0]?.anchors).toEqual(['ca2', 'ca1', 'company']);
 });
 
-test('an answer that comes after the look is there for the next one', async () => {
+test('an answer of a pod that comes after the pass counts in the next one', async () => {
   const { pod, seen } = await asked('web-1');
   pod.takes = 100;
   const shows = showing();

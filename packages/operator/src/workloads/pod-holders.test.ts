@@ -38,20 +38,20 @@ const held = (sources: number, createdAt = T0) => {
   });
 };
 
-test('what the newest certificate and a probe show counts for a pod with one certificate', () => {
+test('the newest certificate and a probe count for a pod with one certificate', () => {
   const { own, instances } = held(1);
   expect(own?.leaf).toMatchObject({ fingerprint: 'leaf', issuer: 'ca2' });
   expect(instances[0]?.proofs).toHaveLength(1);
   expect(own?.writtenBy?.remark).toBeUndefined();
 });
 
-test('neither counts for a pod with two: one of the old CA is supposed, until the last of that CA ends', () => {
+test('the newest certificate and a probe do not count for a pod with two: it may use the old CA until its last certificate ends', () => {
   const { own, instances } = held(2);
   expect(own?.leaf).toMatchObject({ issuer: 'ca1', notAfter: T0 + day });
   expect(instances[0]?.proofs).toEqual([]);
   expect(own?.writtenBy?.remark).toContain('the pod has 2 certificates of this Authority');
 });
 
-test('a pod with two certificates that is younger than the new CA has both of it', () => {
+test('a pod with two certificates that is younger than the new CA has both from the new CA', () => {
   expect(held(2, instant(T0 + 2 * hour)).own?.leaf).toMatchObject({ issuer: 'ca2' });
 });

@@ -9,7 +9,7 @@ test.each([
   expect(reachedPodOf(pod)).toMatchObject({ onNode: true, ips: ['fd12::1'] });
 });
 
-test('what is no address stays as it is, so that the refusal names it', () => {
+test('an invalid pod IP is kept, so that the refusal names it', () => {
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, status: { podIP: 'web' } };
   expect(reachedPodOf(pod)).toMatchObject({ onNode: false, ips: ['web'] });
 });

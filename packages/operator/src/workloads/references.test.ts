@@ -90,6 +90,6 @@ test.each<[string, object, string[]]>([
     ['clustertrustbundles/example.com:mesh:'],
   ],
   ['nothing that makes sense', { volumes: 7, containers: [null, 'x', { env: {}, volumeMounts: [1] }] }, []],
-])('%s', (_, spec, expected) => {
+])('the Secrets and ConfigMaps that a pod reads are found: %s', (_, spec, expected) => {
   expect(found(spec)).toEqual(expected);
 });

@@ -35,12 +35,15 @@ test.each([
   ['a workload that is to be ignored', { [`${R}/auto`]: 'true', [`${R}/ignore`]: 'true' }, false, false],
   ['search without a match', { [`${R}/search`]: 'true' }, false, false],
   ['nothing', {}, false, false],
-])('%s', (_, annotations, forSecret, forConfigMap) => {
-  expect(reloaderRestarts(annotations, {}, secret())).toBe(forSecret);
-  expect(reloaderRestarts(annotations, {}, configMap())).toBe(forConfigMap);
-});
+])(
+  'Reloader’s annotations say which objects restart a workload: %s',
+  (_, annotations, forSecret, forConfigMap) => {
+    expect(reloaderRestarts(annotations, {}, secret())).toBe(forSecret);
+    expect(reloaderRestarts(annotations, {}, configMap())).toBe(forConfigMap);
+  },
+);
 
-test('search finds what carries match, and only that', () => {
+test('Reloader’s search restarts a workload for objects with match, and for no other', () => {
   const words = { [`${R}/search`]: 'true' };
   expect(reloaderRestarts(words, {}, secret('a', { [`${R}/match`]: 'true' }))).toBe(true);
   expect(reloaderRestarts(words, {}, configMap('a', { [`${R}/match`]: 'true' }))).toBe(true);
@@ -48,7 +51,7 @@ test('search finds what carries match, and only that', () => {
   expect(reloaderRestarts({}, {}, secret('a', { [`${R}/match`]: 'true' }))).toBe(false);
 });
 
-test('an ignored object restarts no workload', () => {
+test('an object that Reloader ignores restarts no workload', () => {
   const ignored = secret('web-tls', { [`${R}/ignore`]: 'true', [`${R}/match`]: 'true' });
   for (const words of [
     { [`${R}/auto`]: 'true' },
@@ -58,12 +61,12 @@ test('an ignored object restarts no workload', () => {
     expect(reloaderRestarts(words, {}, ignored)).toBe(false);
 });
 
-test('what the pods carry counts where the workload says nothing', () => {
+test('Reloader’s annotations on the pods count where the workload has none', () => {
   expect(reloaderRestarts({}, { [`${R}/auto`]: 'true' }, secret())).toBe(true);
   expect(reloaderRestarts({ [`${R}/auto`]: 'false' }, { [`${R}/auto`]: 'true' }, secret())).toBe(false);
 });
 
-test('any text in any annotation gets an answer', () => {
+test('Reloader’s annotations with any text get an answer', () => {
   const names = [
     `${R}/auto`,
     `${R}/search`,
@@ -92,6 +95,6 @@ test.each([
   ['example.com/reloader:1', false],
   ['example.com/notstakater/reloader:1', false],
   ['stakater/reloader-exporter:1', false],
-])('%s is Reloader: %s', (image, is) => {
+])('the image %s is Reloader: %s', (image, is) => {
   expect(isReloaderImage(image)).toBe(is);
 });

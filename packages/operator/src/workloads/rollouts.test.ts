@@ -33,7 +33,7 @@ const annotations = async (): Promise<unknown> => {
   return spec?.template.metadata.annotations;
 };
 
-test('a workload counts as rolling from the stamp on, until the watch shows what became of it', async () => {
+test('a stamped workload counts as rolling until the watch shows its next version', async () => {
   expect(rollouts.isUnderWay(CONSUMER, version)).toBe(false);
   await rollouts.stamp(CONSUMER, version, stamp, 'default/mesh');
   expect(await annotations()).toEqual({
@@ -46,7 +46,7 @@ test('a workload counts as rolling from the stamp on, until the watch shows what
   expect(rollouts.isUnderWay(CONSUMER, version)).toBe(false);
 });
 
-test('a stamp on what has changed meanwhile does not land', async () => {
+test('a stamp on a workload that has changed meanwhile is refused', async () => {
   await rollouts.stamp(CONSUMER, version, stamp, 'default/mesh');
   await expect(rollouts.stamp(CONSUMER, version, { trust: 3, distrusts: 0 }, 'default/mesh')).rejects.toThrow(
     'changed meanwhile',
@@ -58,7 +58,7 @@ test.each([
   [403, 'Forbidden'],
   [422, 'Invalid'],
   [400, 'BadRequest'],
-])('refused with %i it is an obstacle, and tried again later', async (status, reason) => {
+])('a stamp that is refused with %i is an obstacle, and tried again later', async (status, reason) => {
   server.faults.add({ status, reason, message: 'no' });
   await expect(rollouts.stamp(CONSUMER, version, stamp, 'default/mesh')).rejects.toThrow();
   const now = instant(Date.UTC(2030, 0, 1));

@@ -54,7 +54,7 @@ const town = (
 const named = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
 const free = () => undefined;
 
-test('labels of the pod template select; without a selector no workload, with an empty one every workload of the namespace', () => {
+test('a TLSProfile selects workloads by labels of the pod template: none without a selector, all of its namespace with an empty one', () => {
   const people = town([
     deployment('a', { tls: 'x' }),
     deployment('b', {}),
@@ -66,7 +66,7 @@ test('labels of the pod template select; without a selector no workload, with an
   expect(by({ matchLabels: { tls: 'x' } })).toEqual(['Deployment shop/a']);
 });
 
-test('one that is declared hot is hot, unless a pod of it has a copy that no change reaches', () => {
+test('a workload that is declared hot is hot, unless one of its pods has a copy that is never updated', () => {
   const hot = { 'handover.dev/reload': 'hot' };
   const people = town(
     [deployment('a', {}, hot), deployment('b', {}, hot), deployment('c', {})],
@@ -79,7 +79,7 @@ test('one that is declared hot is hot, unless a pod of it has a copy that no cha
   ]);
 });
 
-test('one that two profiles select belongs to the older', () => {
+test('a workload that two TLSProfiles select belongs to the older', () => {
   const [older, younger] = [profile('older', {}), profile('younger', {})];
   const people = town([deployment('a', {})]);
   const takenBy = (one: TlsProfile) => selectedBy(one, [older, younger], people, free)[0]?.takenBy;

@@ -40,7 +40,7 @@ test('a pod that mounts a key of another program is no consumer', () => {
   expect(used('configmaps', 'java', 'settings')).toBeUndefined();
 });
 
-test('of a Secret that no Leaf asks for any more, every key but ca.crt may hold the leaf', () => {
+test('every key but ca.crt may hold the leaf in a Secret that no Leaf asks for any more', () => {
   expect(used('secrets', 'gone', 'old.p12')).toEqual({ presents: [GONE], verifies: [] });
   expect(used('secrets', 'gone', 'ca.crt')).toEqual({ presents: [], verifies: [GONE] });
 });

@@ -36,7 +36,7 @@ test.each<[string, Rollable, object, string | undefined, string | undefined]>([
     undefined,
   ],
   ['a DaemonSet', 'DaemonSet', {}, undefined, undefined],
-])('%s', (_, kind, spec, obstacle, warning) => {
+])('a workload tells whether it can be restarted safely: %s', (_, kind, spec, obstacle, warning) => {
   const found = of(kind, spec);
   if (obstacle === undefined) expect(found.obstacle).toBeUndefined();
   else expect(found.obstacle).toContain(obstacle);
@@ -44,7 +44,7 @@ test.each<[string, Rollable, object, string | undefined, string | undefined]>([
   else expect(found.warning).toContain(warning);
 });
 
-test('it rolls until every pod is of its template and available', () => {
+test('a workload rolls until every pod has its template and is available', () => {
   expect(of('Deployment').rolling).toBe(false);
   expect(of('Deployment', {}, {}, 2).rolling).toBe(true);
   expect(of('Deployment', {}, { updatedReplicas: 1 }).rolling).toBe(true);
@@ -52,14 +52,14 @@ test('it rolls until every pod is of its template and available', () => {
   expect(of('Deployment', {}, { replicas: 3 }).rolling).toBe(true);
 });
 
-test('what does not roll by itself takes up no place among those that do', () => {
+test('a workload that does not roll by itself does not count as rolling', () => {
   expect(of('Deployment', { paused: true }, { updatedReplicas: 0 }).rolling).toBe(false);
   expect(of('StatefulSet', { updateStrategy: { type: 'OnDelete' } }, { updatedReplicas: 0 }).rolling).toBe(
     false,
   );
 });
 
-test('a Deployment says itself why its rollout fails', () => {
+test('a Deployment’s own conditions say why its rollout fails', () => {
   const conditions = [
     { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable' },
     { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: 'timed out' },
@@ -72,7 +72,7 @@ test('a Deployment says itself why its rollout fails', () => {
   );
 });
 
-test('a rollout that stands still for ten minutes is named; one that goes on is not', () => {
+test('a rollout without progress for ten minutes is named, and one that goes on is not', () => {
   let now = 0;
   const progress = new Progress(() => now);
   const still = of('StatefulSet', {}, { updatedReplicas: 0 });
@@ -91,7 +91,7 @@ test('a rollout that stands still for ten minutes is named; one that goes on is 
   expect(progress.failing(of('StatefulSet'))).toBeUndefined();
 });
 
-test('what people write beside it is never a crash', () => {
+test('a workload with any spec and status is read without a crash', () => {
   for (const spec of [undefined, null, 7, 'x', [], { strategy: 'x', template: { metadata: 1, spec: [] } }])
     for (const status of [undefined, null, { conditions: 'x' }, { conditions: [null, 1, {}] }])
       expect(workloadOf('Deployment', { metadata: {}, spec, status } as KubeObject).kind).toBe('Deployment');

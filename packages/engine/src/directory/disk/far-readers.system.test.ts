@@ -42,12 +42,12 @@ const failure = async (work: Promise<unknown>): Promise<string> => {
 describe.each([
   ['in this process', () => nearFiles(systemClock)],
   ['in a process of its own', () => new FarReaders(READER)],
-])('Read %s, a path', (_, make) => {
+])('Read %s, a path', (where, make) => {
   const far = make();
 
-  test('to a file has its bytes, and the facts of everything on the way', async () => {
+  test(`a path to a file, read ${where}, has its bytes, and the facts of everything on the way`, async () => {
     const path = file('plain', 'text');
-    const link = at(`way ${_}`);
+    const link = at(`way ${where}`);
     symlinkSync(scratch, link);
     const seen = await far.look({ path: join(link, 'plain'), most: 100, follow: false }, 'test');
     expect(Buffer.from(seen.opened?.bytes ?? []).toString()).toBe('text');
@@ -57,26 +57,26 @@ describe.each([
     expect(pathSeen(seen).facts('/')?.kind).toBe('directory');
   });
 
-  test('to what is not a small file fails in the same words', async () => {
-    if (_ === 'in this process') execFileSync('mkfifo', [at('fifo')]);
-    symlinkSync(file('target'), at(`link ${_}`));
+  test(`a path to something else than a small file, read ${where}, fails in the same words`, async () => {
+    if (where === 'in this process') execFileSync('mkfifo', [at('fifo')]);
+    symlinkSync(file('target'), at(`link ${where}`));
     const ask = (path: string, most = 100) => failure(far.look({ path, most, follow: false }, 'test'));
     expect(await ask(at('none'))).toMatch(/^Error ENOENT ENOENT: no such file/);
-    expect(await ask(at(`link ${_}`))).toMatch(/^Error ELOOP /);
+    expect(await ask(at(`link ${where}`))).toMatch(/^Error ELOOP /);
     expect(await ask(at('fifo'))).toBe(
       `HandoverError HOME_MALFORMED ${at('fifo')} is a FIFO; a small file is wanted there`,
     );
     expect(await ask(file('large', 'x'.repeat(2_000)), 1_024)).toMatch(/ is over 1 KiB; /);
   });
 
-  test('that does not exist has no end, and one that goes in a circle says so when it is checked', async () => {
+  test(`a path that does not exist, read ${where}, has no end, and one that goes in a circle says so when it is checked`, async () => {
     expect((await far.look({ path: at('none') }, 'test')).last).toBeUndefined();
-    symlinkSync(at(`circle ${_}`), at(`circle ${_}`));
-    const seen = await far.look({ path: at(`circle ${_}`) }, 'test');
-    expect(() => trustedPath(pathSeen(seen), at(`circle ${_}`), undefined)).toThrow(/form a loop/);
+    symlinkSync(at(`circle ${where}`), at(`circle ${where}`));
+    const seen = await far.look({ path: at(`circle ${where}`) }, 'test');
+    expect(() => trustedPath(pathSeen(seen), at(`circle ${where}`), undefined)).toThrow(/form a loop/);
   });
 
-  test('of a socket is asked for its document', async () => {
+  test(`a path of a socket, read ${where}, is asked for its document`, async () => {
     mkdirSync(at('run'), { recursive: true });
     const socket = at('run/s');
     const server = createServer((request, response) => response.end(request.url)).listen(socket);
@@ -86,7 +86,7 @@ describe.each([
   });
 });
 
-test('sockets that accept and say nothing fail at once the next time, so that one behind them is asked', async () => {
+test('sockets that accept and say nothing fail at once the next time, so that the next socket is asked', async () => {
   const far = new FarReaders(READER);
   onTestFinished(() => far.stop());
   mkdirSync(at('quiet'), { recursive: true });
@@ -139,7 +139,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
   const silentAt = (path: string): string =>
     `HandoverError FILE_NO_ANSWER ${path} did not answer within 2 s; is its file system there?`;
 
-  test('a file is given up after two seconds; those of others are read meanwhile, and then as well', async () => {
+  test('a file on a hung file system is given up after two seconds, and other files are read meanwhile', async () => {
     const { path } = hung();
     const far = new FarReaders(READER);
     const good = file('good');
@@ -152,7 +152,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
     expect(await textOf(far, good)).toBe('good');
   }, 60_000);
 
-  test('forty files of one program take no more than a place of four, and none of what answers waits for them', async () => {
+  test('forty files on a hung file system take at most four readers, and files that answer do not wait for them', async () => {
     const { path } = hung();
     const far = new FarReaders(READER);
     const before = readers();
@@ -173,7 +173,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
     expect(said.filter((each, index) => each === unasked(paths[index] ?? '')).length).toBeGreaterThan(20);
   }, 60_000);
 
-  test('On a file system that does not answer: readers that not even SIGKILL ends are few; each path has one at most, and the process goes on', async () => {
+  test('readers on a hung file system that not even SIGKILL ends are few: one at most for each path, and the process goes on', async () => {
     const made = hung({ takes: true });
     const before = readers();
     const far = new FarReaders(READER);

@@ -129,28 +129,31 @@ const refusalOfOne = async (home: string, uid: number): Promise<string> => {
 describe.skipIf(!isRoot).each([0, 1234])(
   'Run as user %d (needs root, to make files of other users)',
   (uid) => {
-    test('a home of that user or of root is accepted', () => {
+    test(`a home of user ${uid} or of root is accepted from user ${uid}`, () => {
       for (const owner of [uid, 0]) expect(refusal(world(owner).home, uid)).toBeUndefined();
     });
 
     const rows = Object.keys(PLACES).flatMap((place) => Object.keys(SPOILS).map((spoil) => [place, spoil]));
-    test.each(rows as [Place, string][])('where %s %s', async (place, spoil) => {
-      const { root, home } = world(uid);
-      const { do: spoilIt, code } = SPOILS[spoil] ?? expect.fail('no such row');
-      const path = join(root, PLACES[place]);
-      spoilIt(path, uid);
-      let found = refusal(home, uid);
-      const ofOne = found === undefined ? await refusalOfOne(home, uid) : 'fine';
-      expect(found?.code ?? ofOne, found?.message).toBe(code(place));
-      // The command in each message fixes its problem.
-      for (let step = 0; found !== undefined && found.code !== 'HOME_MALFORMED'; step++) {
-        const [, command] = /; .*?(ch(?:own|mod) \S+ \S+?)(?:,|$)/.exec(found.message) ?? [];
-        expect(command, found.message).toContain(found.path);
-        expect(step, found.message).toBeLessThan(3);
-        execFileSync('/bin/sh', ['-c', command ?? '']);
-        found = refusal(home, uid);
-      }
-    });
+    test.each(rows as [Place, string][])(
+      `user ${uid} accepts a home only where no other user can change it: %s %s`,
+      async (place, spoil) => {
+        const { root, home } = world(uid);
+        const { do: spoilIt, code } = SPOILS[spoil] ?? expect.fail('no such row');
+        const path = join(root, PLACES[place]);
+        spoilIt(path, uid);
+        let found = refusal(home, uid);
+        const ofOne = found === undefined ? await refusalOfOne(home, uid) : 'fine';
+        expect(found?.code ?? ofOne, found?.message).toBe(code(place));
+        // The command in each message fixes its problem.
+        for (let step = 0; found !== undefined && found.code !== 'HOME_MALFORMED'; step++) {
+          const [, command] = /; .*?(ch(?:own|mod) \S+ \S+?)(?:,|$)/.exec(found.message) ?? [];
+          expect(command, found.message).toContain(found.path);
+          expect(step, found.message).toBeLessThan(3);
+          execFileSync('/bin/sh', ['-c', command ?? '']);
+          found = refusal(home, uid);
+        }
+      },
+    );
   },
 );
 

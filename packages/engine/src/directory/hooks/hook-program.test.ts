@@ -30,8 +30,8 @@ describe.each([
   ['through env', () => '#!/usr/bin/env interp'],
   ['through env, with options and variables', () => '#!/usr/bin/env -S -i A=1 interp -e'],
   ['through another script', () => `#!${script('middle', `#!${dir}/bin/interp`)}`],
-])('A script that names its interpreter %s', (_, firstLine) => {
-  test('is run while no other user can change the interpreter, and refused when one can', () => {
+])('A script that names its interpreter %s', (how, firstLine) => {
+  test(`a script that names its interpreter ${how} is run while no other user can change the interpreter, and refused when one can`, () => {
     const interpreter = script('bin/interp', '#!/bin/sh');
     const hook = script('hook', firstLine());
     expect(found(hook)).toBe(hook);
@@ -40,7 +40,7 @@ describe.each([
   });
 });
 
-test('A script whose interpreter leads back to it is looked at, and left to the system', () => {
+test('A script that names itself as its interpreter is left to the system', () => {
   const hook = script('hook', `#!${dir}/hook`);
   expect(found(hook)).toBe(hook);
 });

@@ -10,7 +10,7 @@ test.each([
   '0123456789ABCDEF 0123456789abcdef fedcba9876543210',
   '/srv/App1/certificates /srv/App2/certificates /srv/App3/certificates',
   'internationalization Incomprehensibilities counterrevolutionaries',
-])('what a program says about %s is shown', (word) => {
+])('the output of a hook about %s is shown', (word) => {
   expect(said(`cat: ${word}: No such file or directory`)).toBe(`cat: ${word}: No such file or directory`);
 });
 
@@ -22,6 +22,6 @@ test.each([
   ['a key in short lines', base64(180).replaceAll(/.{18}/g, '$&\n').trim()],
   ['a path with a segment as long as a key', `/tmp/${'A1b2'.repeat(10)}/x`],
   ['a key that begins with a slash', `/${'A1b2/'.repeat(10)}=`],
-])('%s is not shown', (_, word) => {
+])('the output of a hook is shown without %s', (_, word) => {
   expect(said(`cannot read ${word}`)).not.toContain(word.slice(-16));
 });

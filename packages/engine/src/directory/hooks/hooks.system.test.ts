@@ -14,7 +14,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-test('a hook that does not end is stopped with its children, and that is what its result says', async () => {
+test('a hook that does not end is stopped with its children, and its result says so', async () => {
   const leaf = sh('trap "" TERM; echo $$ > pids; sleep 300 & echo $! >> pids; echo warming up >&2; wait');
   const home = homes.with({ leaf }, { hookTimes: { reloadMs: 1_000 } });
   await pass(home);

@@ -81,7 +81,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       ];
     });
 
-    test('names a process of that service', async () => {
+    test('A pid file of a service names a process of that service', async () => {
       expect(await said(pidFile(ofService, SERVICE))).toBe(`signals ${ofService}`);
     });
 
@@ -92,17 +92,17 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
         );
     });
 
-    test('A pid file of a service of root, which only root can write, names any process', async () => {
+    test('A pid file of root, which only root can write, names any process', async () => {
       for (const pid of [ofRoot, ofService]) expect(await said(pidFile(pid))).toBe(`signals ${pid}`);
     });
 
-    test('A pid file of a service of root in a folder of the service is refused: the service could have put it there', async () => {
+    test('A pid file of root in a folder of the service is refused: the service could have put it there', async () => {
       const path = pidFile(ofRoot);
       chownSync(join(path, '..'), SERVICE, SERVICE);
       expect(await said(path)).toMatch(/^PID_FILE_REFUSED: .*f\d+ belongs to user 65534/);
     });
 
-    test('A pid file of a service of root that a link of the service leads to is refused', async () => {
+    test('A pid file of root that a link of the service leads to is refused', async () => {
       const original = pidFile(ofRoot);
       const theirs = join(pidFile(ofService, SERVICE), '..');
       symlinkSync(join(original, '..'), join(theirs, 'run'));
@@ -110,7 +110,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       expect(await said(join(theirs, 'run/pid'))).toMatch(/^PID_FILE_REFUSED: .* belongs to user 65534/);
     });
 
-    test('A pid file of a service of the service that a link of a third user leads to is refused', async () => {
+    test('A pid file of the service that a link of a third user leads to is refused', async () => {
       const original = pidFile(ofService, SERVICE);
       const theirs = join(pidFile(ofThird, THIRD), '..');
       symlinkSync(join(original, '..'), join(theirs, 'run'));
@@ -163,7 +163,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       });
     });
 
-    test('A pid file of a service of root that the service can write, or that has a second hard link or is a link, is refused', async () => {
+    test('A pid file of root that the service can write, or that has a second hard link or is a link, is refused', async () => {
       expect(await said(pidFile(ofRoot, 0, 0o666))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       expect(await said(pidFile(ofService, SERVICE, 0o664))).toMatch(/^PID_FILE_REFUSED: .* chmod go-w /);
       const original = pidFile(ofRoot);

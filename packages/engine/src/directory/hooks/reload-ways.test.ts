@@ -5,7 +5,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer as createPlainServer } from 'node:net';
 import { join } from 'node:path';
 import { temporaryFolder } from '@handover/test-api-server';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { loaded } from '../../../test/directories.ts';
 import { MESH_ID, MeshHomes } from '../../../test/mesh-home.ts';
 import { type AuthorityOutcome, converge, type DirectoryHome } from '../../index.ts';
@@ -25,66 +25,64 @@ const failures = async (home: DirectoryHome): Promise<readonly string[]> =>
     message === null ? [] : [`${hook}: ${message}`],
   );
 
-describe('A reload hook', () => {
-  test('A reload hook runs after each write of its files, as a command without a shell, and not otherwise', async () => {
-    const log = join(scratch, 'reloads $(x)');
-    const command = JSON.stringify(['sh', '-c', 'printf r >> "$1"', 'sh', log]);
-    const home = homes.mesh('', `, reload: {command: ${command}}`);
-    const count = () => readFileSync(log, 'utf8').length;
-    await pass(home);
-    expect(count()).toBe(1);
-    await pass(home);
-    expect(count()).toBe(1);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-    await pass(home);
-    expect(count()).toBe(2);
-  });
+test('A reload hook runs after each write of its files, as a command without a shell, and not otherwise', async () => {
+  const log = join(scratch, 'reloads $(x)');
+  const command = JSON.stringify(['sh', '-c', 'printf r >> "$1"', 'sh', log]);
+  const home = homes.mesh('', `, reload: {command: ${command}}`);
+  const count = () => readFileSync(log, 'utf8').length;
+  await pass(home);
+  expect(count()).toBe(1);
+  await pass(home);
+  expect(count()).toBe(1);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  await pass(home);
+  expect(count()).toBe(2);
+});
 
-  test('A reload hook that fails keeps reloadWithin from passing, until it works', async () => {
-    const flag = join(scratch, 'works');
-    const command = JSON.stringify(['sh', '-c', 'test -e "$1" || exit 3', 'sh', flag]);
-    writeFileSync(flag, '');
-    const home = homes.mesh('', `, reload: {command: ${command}}`);
-    await pass(home);
-    rmSync(flag);
-    await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-    expect(await failures(home)).toEqual([expect.stringMatching(/^Leaf default\/a: .* ended with 3/)]);
-    homes.later(1_000_000);
-    expect((await pass(home)).plan.phase).toBe('Introducing');
-    writeFileSync(flag, '');
-    homes.later(300_000);
-    await pass(home);
-    expect((await pass(home)).plan.phase).toBe('Introducing');
-    homes.later(20_000);
-    expect((await pass(home)).plan.phase).toBe('Activating');
-  });
+test('A reload hook that fails keeps reloadWithin from passing, until it works', async () => {
+  const flag = join(scratch, 'works');
+  const command = JSON.stringify(['sh', '-c', 'test -e "$1" || exit 3', 'sh', flag]);
+  writeFileSync(flag, '');
+  const home = homes.mesh('', `, reload: {command: ${command}}`);
+  await pass(home);
+  rmSync(flag);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  expect(await failures(home)).toEqual([expect.stringMatching(/^Leaf default\/a: .* ended with 3/)]);
+  homes.later(1_000_000);
+  expect((await pass(home)).plan.phase).toBe('Introducing');
+  writeFileSync(flag, '');
+  homes.later(300_000);
+  await pass(home);
+  expect((await pass(home)).plan.phase).toBe('Introducing');
+  homes.later(20_000);
+  expect((await pass(home)).plan.phase).toBe('Activating');
+});
 
-  test('A reload hook sends a signal to the pid in a file, or asks over HTTP', async () => {
-    const pidFile = join(scratch, 'pid');
-    const program = spawn('sh', ['-c', 'trap "exit 7" USR2; echo up; while :; do sleep 0.02; done']);
-    await once(program.stdout, 'data');
-    writeFileSync(pidFile, `${program.pid}\n`);
-    const home = homes.mesh('', `, reload: {signal: {pidFile: ${pidFile}, signal: SIGUSR2}}`);
-    const closed = once(program, 'close');
-    expect(await failures(home)).toEqual([]);
-    expect(await closed).toEqual([7, null]);
-    writeFileSync(pidFile, '-1');
-    const other = homes.mesh('', `, reload: {signal: {pidFile: ${pidFile}}}`);
-    expect((await failures(other))[0]).toContain('holds no pid');
-    const asked: (string | undefined)[] = [];
-    const server = createHttpServer((request, response) => {
-      asked.push(`${request.method} ${request.url}`);
-      response.writeHead(asked.length === 1 ? 500 : 204).end();
-    });
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    const { port } = server.address() as AddressInfo;
-    const third = homes.mesh('', `, reload: {http: {url: "http://127.0.0.1:${port}/reload"}}`);
-    expect(await failures(third)).toEqual([expect.stringContaining('answered with status 500')]);
-    homes.later(300_000);
-    expect(await failures(third)).toEqual([]);
-    expect(new Set(asked)).toEqual(new Set(['POST /reload']));
-    server.close();
+test('A reload hook sends a signal to the pid in a file, or asks over HTTP', async () => {
+  const pidFile = join(scratch, 'pid');
+  const program = spawn('sh', ['-c', 'trap "exit 7" USR2; echo up; while :; do sleep 0.02; done']);
+  await once(program.stdout, 'data');
+  writeFileSync(pidFile, `${program.pid}\n`);
+  const home = homes.mesh('', `, reload: {signal: {pidFile: ${pidFile}, signal: SIGUSR2}}`);
+  const closed = once(program, 'close');
+  expect(await failures(home)).toEqual([]);
+  expect(await closed).toEqual([7, null]);
+  writeFileSync(pidFile, '-1');
+  const other = homes.mesh('', `, reload: {signal: {pidFile: ${pidFile}}}`);
+  expect((await failures(other))[0]).toContain('holds no pid');
+  const asked: (string | undefined)[] = [];
+  const server = createHttpServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.writeHead(asked.length === 1 ? 500 : 204).end();
   });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  const third = homes.mesh('', `, reload: {http: {url: "http://127.0.0.1:${port}/reload"}}`);
+  expect(await failures(third)).toEqual([expect.stringContaining('answered with status 500')]);
+  homes.later(300_000);
+  expect(await failures(third)).toEqual([]);
+  expect(new Set(asked)).toEqual(new Set(['POST /reload']));
+  server.close();
 });
 
 test('a hook whose server goes over to another protocol, or says nothing, has failed', async () => {

@@ -78,7 +78,7 @@ test('a copy is taken for handover’s own after the folder of its object is gon
   expect(here(home)).toBe(readFileSync(join(folder(home, 'c'), 'web.pem'), 'utf8'));
 });
 
-test('a file that another program put in the place of such a copy is refused, and stays', async () => {
+test('a file of another program in the place of a copy whose folder is gone is refused, and stays', async () => {
   const home = made();
   await pass(home);
   rmSync(folder(home), { recursive: true });
@@ -87,7 +87,7 @@ test('a file that another program put in the place of such a copy is refused, an
   expect(here(home)).toBe('theirs');
 });
 
-test('what was written is noted where only its owner reads it', async () => {
+test('the digest of a copy is noted where only its owner reads it', async () => {
   const home = made();
   await pass(home);
   const [note = '', ...others] = readdirSync(join(home, 'state/copies'));
@@ -122,7 +122,7 @@ test('a file of another program at a path that handover wrote before is kept bef
   ]);
 });
 
-test('of a program that fights for a path no more than eight files are kept, and each of them once', async () => {
+test('at most eight files of a program that fights for a path are kept, and each of them once', async () => {
   const path = directories.make();
   const notes = new CopyNotes(diskFiles, join(path, 'state/copies'));
   const file = join(path, 'web.pem');

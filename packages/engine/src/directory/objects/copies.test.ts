@@ -50,79 +50,77 @@ const there = (home: string): string => readFileSync(join(home, 'out/default/sec
 const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
-describe('A file at a path of its own', () => {
-  test('A file at a path of its own holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
-    const home = made();
-    await pass(home);
-    expect(here(home)).toBe(there(home));
-    expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
-    const before = { text: here(home), inode: statSync(join(home, 'etc/web.pem')).ino };
-    expect((await pass(home)).plan.actions).toEqual([]);
-    expect(statSync(join(home, 'etc/web.pem')).ino).toBe(before.inode);
-    await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'one' });
-    await pass(home);
-    directories.now = (directories.now + 60_000) as typeof directories.now;
-    await pass(home);
-    expect(here(home)).not.toBe(before.text);
-    expect(here(home)).toBe(there(home));
-  });
-
-  asRoot('has the owner, group and mode that are asked for', async () => {
-    const home = made('{path: etc/web.pem, owner: "65534", group: "65534", mode: "0440"}');
-    await pass(home);
-    const { mode, uid, gid } = statSync(join(home, 'etc/web.pem'));
-    expect([(mode & 0o777).toString(8), uid, gid]).toEqual(['440', 65534, 65534]);
-    expect((await pass(home)).plan.actions).toEqual([]);
-  });
-
-  test.each([
-    ['changed', (path: string) => writeFileSync(path, 'x')],
-    ['deleted', (path: string) => rmSync(path)],
-    ['opened to others', (path: string) => chmodSync(path, 0o644)],
-  ])('A file at a path of its own is put right after it was %s', async (_how, damage) => {
-    const home = made();
-    await pass(home);
-    damage(join(home, 'etc/web.pem'));
-    await pass(home);
-    expect(here(home)).toBe(there(home));
-    expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
-    expect((await pass(home)).plan.actions).toEqual([]);
-  });
-
-  test('A file at a path of its own stays when it is no longer asked for', async () => {
-    const home = made();
-    await pass(home);
-    writeFileSync(join(home, 'mesh.yaml'), MESH);
-    await pass(home);
-    expect(here(home)).toMatch(/PRIVATE KEY/);
-  });
-
-  test('A file at a path of its own never goes through a link: the link is replaced, and what it leads to stays', async () => {
-    const home = made();
-    await pass(home);
-    rmSync(join(home, 'etc/web.pem'));
-    writeFileSync(join(home, 'victim'), 'precious');
-    symlinkSync(join(home, 'victim'), join(home, 'etc/web.pem'));
-    await pass(home);
-    expect(lstatSync(join(home, 'etc/web.pem')).isFile()).toBe(true);
-    expect(readFileSync(join(home, 'victim'), 'utf8')).toBe('precious');
-  });
+test('A file at a path of its own holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
+  const home = made();
+  await pass(home);
+  expect(here(home)).toBe(there(home));
+  expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
+  const before = { text: here(home), inode: statSync(join(home, 'etc/web.pem')).ino };
+  expect((await pass(home)).plan.actions).toEqual([]);
+  expect(statSync(join(home, 'etc/web.pem')).ino).toBe(before.inode);
+  await directories.home(home).requests.ask({ authority: 'default/mesh', rotate: 'one' });
+  await pass(home);
+  directories.now = (directories.now + 60_000) as typeof directories.now;
+  await pass(home);
+  expect(here(home)).not.toBe(before.text);
+  expect(here(home)).toBe(there(home));
 });
 
-describe('A file is refused, and every other object is written', () => {
+asRoot('has the owner, group and mode that are asked for', async () => {
+  const home = made('{path: etc/web.pem, owner: "65534", group: "65534", mode: "0440"}');
+  await pass(home);
+  const { mode, uid, gid } = statSync(join(home, 'etc/web.pem'));
+  expect([(mode & 0o777).toString(8), uid, gid]).toEqual(['440', 65534, 65534]);
+  expect((await pass(home)).plan.actions).toEqual([]);
+});
+
+test.each([
+  ['changed', (path: string) => writeFileSync(path, 'x')],
+  ['deleted', (path: string) => rmSync(path)],
+  ['opened to others', (path: string) => chmodSync(path, 0o644)],
+])('A file at a path of its own is put right after it was %s', async (_how, damage) => {
+  const home = made();
+  await pass(home);
+  damage(join(home, 'etc/web.pem'));
+  await pass(home);
+  expect(here(home)).toBe(there(home));
+  expect((statSync(join(home, 'etc/web.pem')).mode & 0o777).toString(8)).toBe('600');
+  expect((await pass(home)).plan.actions).toEqual([]);
+});
+
+test('A file at a path of its own stays when it is no longer asked for', async () => {
+  const home = made();
+  await pass(home);
+  writeFileSync(join(home, 'mesh.yaml'), MESH);
+  await pass(home);
+  expect(here(home)).toMatch(/PRIVATE KEY/);
+});
+
+test('A file at a path of its own never goes through a link: the link is replaced, and what it leads to stays', async () => {
+  const home = made();
+  await pass(home);
+  rmSync(join(home, 'etc/web.pem'));
+  writeFileSync(join(home, 'victim'), 'precious');
+  symlinkSync(join(home, 'victim'), join(home, 'etc/web.pem'));
+  await pass(home);
+  expect(lstatSync(join(home, 'etc/web.pem')).isFile()).toBe(true);
+  expect(readFileSync(join(home, 'victim'), 'utf8')).toBe('precious');
+});
+
+describe('A file that is refused', () => {
   const refused = async (home: string, says: RegExp): Promise<void> => {
     const outcome = await pass(home);
     expect(obstacles(outcome)).toEqual([expect.stringMatching(says)]);
     expect(readFileSync(join(home, 'out/default/secrets/b/tls.crt'), 'utf8')).toMatch(/CERTIFICATE/);
   };
 
-  test('A file is refused, and every other object is written: in a directory that others can write', async () => {
+  test('A file in a directory that others can write is refused, and every other object is written', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o777);
     await refused(home, /can be changed by other users \(mode 0777\); chmod go-w /);
   });
 
-  test('A file is refused, and every other object is written: in a directory with the sticky bit, where others can make files', async () => {
+  test('A file in a directory with the sticky bit, where others can make files, is refused, and every other object is written', async () => {
     const home = made();
     chmodSync(join(home, 'etc'), 0o1777);
     await refused(
@@ -146,13 +144,13 @@ describe('A file is refused, and every other object is written', () => {
     await refused(home, /belongs to user 65534/);
   });
 
-  test('A file is refused, and every other object is written: in a directory that does not exist, with the command that makes it', async () => {
+  test('A file in a directory that does not exist is refused with the command that makes it, and every other object is written', async () => {
     const home = made();
     rmSync(join(home, 'etc'), { recursive: true });
     await refused(home, /its directory does not exist; make it: install -d -m 0755 \//);
   });
 
-  test('where another program has a file, unless its resource consents', async () => {
+  test('A file in the place of another program’s is refused unless its resource consents, and every other object is written', async () => {
     const home = made();
     writeFileSync(join(home, 'etc/web.pem'), 'mine');
     await refused(home, /handover did not write this file; move it away, or set handover\.dev\/adopt/);
@@ -163,9 +161,9 @@ describe('A file is refused, and every other object is written', () => {
   });
 
   test.each([
-    ['with consent', asking('{path: etc/web.pem}').replace('{name: a}', CONSENTS), false],
-    ['and a file of ours before', asking('{path: etc/web.pem}'), true],
-  ])('where a pipe is, %s', async (_, yaml, wasWritten) => {
+    ['even with consent', asking('{path: etc/web.pem}').replace('{name: a}', CONSENTS), false],
+    ['even if Handover wrote there before', asking('{path: etc/web.pem}'), true],
+  ])('A file in the place of a pipe is refused, %s', async (_, yaml, wasWritten) => {
     const home = made();
     const path = join(home, 'etc/web.pem');
     if (wasWritten) await pass(home);
@@ -176,11 +174,11 @@ describe('A file is refused, and every other object is written', () => {
     expect(lstatSync(path).isFIFO()).toBe(true);
   });
 
-  test('A file is refused, and every other object is written: in a folder of handover’s own', async () => {
+  test('A file in a folder of handover’s own is refused, and every other object is written', async () => {
     await refused(made('{path: out/default/secrets/b/tls.crt}'), /is in a folder of handover's own/);
   });
 
-  test('A file is refused, and every other object is written: for two files at one path', async () => {
+  test('Two files at one path are refused, and every other object is written', async () => {
     const home = directories.make(
       asking('{path: etc/x}').replace(
         'dnsNames: [b.local]',
@@ -192,7 +190,7 @@ describe('A file is refused, and every other object is written', () => {
     );
   });
 
-  test('A file is refused, and every other object is written: in the place of a resource is refused, even with consent', async () => {
+  test('A file in the place of a resource is refused, even with consent', async () => {
     const other = made();
     await pass(other);
     for (const name of ['handover.yaml', 'more.yml']) {
@@ -208,7 +206,7 @@ describe('A file is refused, and every other object is written', () => {
     expect(existsSync(join(own, 'more.yaml'))).toBe(false);
   });
 
-  test('A file is refused, and every other object is written: in a folder of another home is refused, also through a link', async () => {
+  test('A file in a folder of another home is refused, also through a link', async () => {
     const other = made();
     await pass(other);
     for (const place of ['out/default/secrets/a', 'state']) {

@@ -37,111 +37,107 @@ const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(
 const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
   observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
 
-describe('Other formats of a Leaf', () => {
-  test('Other formats of a Leaf lie beside the PEM, with the mode of the key, and are written once', async () => {
-    const path = made(
-      `${KEYSTORE}, {name: web.jks, format: jks, passwordFrom: {file: password}}, {name: haproxy.pem, format: combined},
+test('Other formats of a Leaf lie beside the PEM, with the mode of the key, and are written once', async () => {
+  const path = made(
+    `${KEYSTORE}, {name: web.jks, format: jks, passwordFrom: {file: password}}, {name: haproxy.pem, format: combined},
        {name: cert.der, format: der}, {name: sec1.pem, format: pem, content: key, keyFormat: pkcs1}, {name: trust.p12, format: pkcs12, content: trust}`,
-    );
-    await pass(path);
-    const names = ['web.p12', 'web.jks', 'haproxy.pem', 'cert.der', 'sec1.pem', 'trust.p12'];
-    for (const name of names) expect(modeOf(join(path, 'out/default/secrets/a', name)), name).toBe('600');
-    const [leaf] = parseCertificates(file(path, 'tls.crt')).certificates;
-    expect(file(path, 'haproxy.pem').toString()).toBe(`${file(path, 'tls.crt')}${file(path, 'tls.key')}`);
-    expect(parseCertificate(file(path, 'cert.der')).fingerprint).toBe(leaf?.fingerprint);
-    expect(file(path, 'sec1.pem').toString()).toMatch(/^-----BEGIN EC PRIVATE KEY-----\n/);
-    expect(leaf !== undefined && PrivateKey.parse(file(path, 'sec1.pem')).matches(leaf)).toBe(true);
-    const before = names.map((name) => file(path, name));
-    expect((await pass(path)).plan.actions).toEqual([]);
-    expect(names.map((name) => file(path, name))).toEqual(before);
-  });
-
-  test('Other formats of a Leaf follow the resource: an added file comes, a removed one goes, and the certificate stays', async () => {
-    const path = made('');
-    await pass(path);
-    const before = file(path, 'tls.crt');
-    change(path, '{name: haproxy.pem, format: combined}');
-    await pass(path);
-    expect(file(path, 'haproxy.pem').includes(before)).toBe(true);
-    change(path, '{name: other.pem, format: combined}');
-    await pass(path);
-    expect(existsSync(join(path, 'out/default/secrets/a/haproxy.pem'))).toBe(false);
-    expect(file(path, 'other.pem').includes(before)).toBe(true);
-    expect(file(path, 'tls.crt')).toEqual(before);
-    expect((await pass(path)).plan.actions).toEqual([]);
-  });
-
-  test('Other formats of a Leaf are no repair when the resource asks for others: no other program is blamed', async () => {
-    const path = made('');
-    await pass(path);
-    change(path, '{name: haproxy.pem, format: combined}');
-    const home = directories.home(path);
-    const events: string[] = [];
-    await passOnce(home, home.load(), ({ kind }) => events.push(kind));
-    expect(file(path, 'haproxy.pem').length).toBeGreaterThan(0);
-    expect(events).not.toContain('repaired');
-    writeFileSync(join(path, 'out/default/secrets/a/..data/haproxy.pem'), 'x');
-    await passOnce(home, home.load(), ({ kind }) => events.push(kind));
-    expect(events).toContain('repaired');
-  });
-
-  test('Other formats of a Leaf are made anew when the password changes, with the same certificate', async () => {
-    const path = made(KEYSTORE);
-    await pass(path);
-    const before = { store: file(path, 'web.p12'), certificate: file(path, 'tls.crt') };
-    writeFileSync(join(path, 'password'), 'another password\n');
-    await pass(path);
-    expect(file(path, 'web.p12')).not.toEqual(before.store);
-    expect(file(path, 'tls.crt')).toEqual(before.certificate);
-    expect((await pass(path)).plan.actions).toEqual([]);
-  });
-
-  test('Other formats of a Leaf are put right when another program changes one of them', async () => {
-    const path = made(KEYSTORE);
-    await pass(path);
-    const before = file(path, 'web.p12');
-    writeFileSync(join(path, 'out/default/secrets/a/..data/web.p12'), 'x');
-    await pass(path);
-    expect(file(path, 'web.p12')).toEqual(before);
-  });
-
-  test('Other formats of a Leaf do not replace a file of another program without consent', async () => {
-    const path = made('');
-    await pass(path);
-    writeFileSync(join(path, 'out/default/secrets/a/haproxy.pem'), 'mine');
-    change(path, '{name: haproxy.pem, format: combined}');
-    expect(obstacles(await pass(path)).join()).toMatch(
-      /haproxy\.pem\); move them away, or set handover\.dev\/adopt/,
-    );
-    expect(file(path, 'haproxy.pem').toString()).toBe('mine');
-  });
-});
-
-describe('A password file', () => {
-  test.each([
-    ['does not exist', undefined, 0o600, /password does not exist; write the password there, with mode 0600/],
-    ['is readable by every user', PASSWORD, 0o644, /every user can read it; chmod o-r/],
-    ['is writable by a group', PASSWORD, 0o660, /can be changed by other users/],
-    ['is empty', '\n', 0o600, /holds no usable password; write one line of 6 to 128/],
-    ['has two lines', `${PASSWORD}\nmore\n`, 0o600, /holds no usable password/],
-  ])(
-    'A password file that %s holds up its own Leaf alone, and no message has the password',
-    async (_what, text, mode, says) => {
-      const path = directories.make(withOutputs(KEYSTORE));
-      if (text !== undefined) {
-        writeFileSync(join(path, 'password'), text);
-        chmodSync(join(path, 'password'), mode);
-      }
-      const outcome = await pass(path);
-      expect(obstacles(outcome)).toEqual([expect.stringMatching(says)]);
-      expect(JSON.stringify(outcome)).not.toContain(PASSWORD);
-      expect(existsSync(join(path, 'out/default/secrets/a/tls.crt'))).toBe(false);
-      expect(existsSync(join(path, 'out/default/secrets/b/tls.crt'))).toBe(true);
-      const home = directories.home(path);
-      expect(await codeOf(() => passOnce(home, home.load(), () => {}))).toMatch(says);
-    },
   );
+  await pass(path);
+  const names = ['web.p12', 'web.jks', 'haproxy.pem', 'cert.der', 'sec1.pem', 'trust.p12'];
+  for (const name of names) expect(modeOf(join(path, 'out/default/secrets/a', name)), name).toBe('600');
+  const [leaf] = parseCertificates(file(path, 'tls.crt')).certificates;
+  expect(file(path, 'haproxy.pem').toString()).toBe(`${file(path, 'tls.crt')}${file(path, 'tls.key')}`);
+  expect(parseCertificate(file(path, 'cert.der')).fingerprint).toBe(leaf?.fingerprint);
+  expect(file(path, 'sec1.pem').toString()).toMatch(/^-----BEGIN EC PRIVATE KEY-----\n/);
+  expect(leaf !== undefined && PrivateKey.parse(file(path, 'sec1.pem')).matches(leaf)).toBe(true);
+  const before = names.map((name) => file(path, name));
+  expect((await pass(path)).plan.actions).toEqual([]);
+  expect(names.map((name) => file(path, name))).toEqual(before);
 });
+
+test('Other formats of a Leaf follow the resource: an added file comes, a removed one goes, and the certificate stays', async () => {
+  const path = made('');
+  await pass(path);
+  const before = file(path, 'tls.crt');
+  change(path, '{name: haproxy.pem, format: combined}');
+  await pass(path);
+  expect(file(path, 'haproxy.pem').includes(before)).toBe(true);
+  change(path, '{name: other.pem, format: combined}');
+  await pass(path);
+  expect(existsSync(join(path, 'out/default/secrets/a/haproxy.pem'))).toBe(false);
+  expect(file(path, 'other.pem').includes(before)).toBe(true);
+  expect(file(path, 'tls.crt')).toEqual(before);
+  expect((await pass(path)).plan.actions).toEqual([]);
+});
+
+test('Other formats of a Leaf are no repair when the resource changes: no other program is blamed', async () => {
+  const path = made('');
+  await pass(path);
+  change(path, '{name: haproxy.pem, format: combined}');
+  const home = directories.home(path);
+  const events: string[] = [];
+  await passOnce(home, home.load(), ({ kind }) => events.push(kind));
+  expect(file(path, 'haproxy.pem').length).toBeGreaterThan(0);
+  expect(events).not.toContain('repaired');
+  writeFileSync(join(path, 'out/default/secrets/a/..data/haproxy.pem'), 'x');
+  await passOnce(home, home.load(), ({ kind }) => events.push(kind));
+  expect(events).toContain('repaired');
+});
+
+test('Other formats of a Leaf are made anew when the password changes, with the same certificate', async () => {
+  const path = made(KEYSTORE);
+  await pass(path);
+  const before = { store: file(path, 'web.p12'), certificate: file(path, 'tls.crt') };
+  writeFileSync(join(path, 'password'), 'another password\n');
+  await pass(path);
+  expect(file(path, 'web.p12')).not.toEqual(before.store);
+  expect(file(path, 'tls.crt')).toEqual(before.certificate);
+  expect((await pass(path)).plan.actions).toEqual([]);
+});
+
+test('Other formats of a Leaf are put right when another program changes one of them', async () => {
+  const path = made(KEYSTORE);
+  await pass(path);
+  const before = file(path, 'web.p12');
+  writeFileSync(join(path, 'out/default/secrets/a/..data/web.p12'), 'x');
+  await pass(path);
+  expect(file(path, 'web.p12')).toEqual(before);
+});
+
+test('Other formats of a Leaf do not replace a file of another program without consent', async () => {
+  const path = made('');
+  await pass(path);
+  writeFileSync(join(path, 'out/default/secrets/a/haproxy.pem'), 'mine');
+  change(path, '{name: haproxy.pem, format: combined}');
+  expect(obstacles(await pass(path)).join()).toMatch(
+    /haproxy\.pem\); move them away, or set handover\.dev\/adopt/,
+  );
+  expect(file(path, 'haproxy.pem').toString()).toBe('mine');
+});
+
+test.each([
+  ['does not exist', undefined, 0o600, /password does not exist; write the password there, with mode 0600/],
+  ['is readable by every user', PASSWORD, 0o644, /every user can read it; chmod o-r/],
+  ['is writable by a group', PASSWORD, 0o660, /can be changed by other users/],
+  ['is empty', '\n', 0o600, /holds no usable password; write one line of 6 to 128/],
+  ['has two lines', `${PASSWORD}\nmore\n`, 0o600, /holds no usable password/],
+])(
+  'A password file that %s holds up its own Leaf alone, and no message has the password',
+  async (_what, text, mode, says) => {
+    const path = directories.make(withOutputs(KEYSTORE));
+    if (text !== undefined) {
+      writeFileSync(join(path, 'password'), text);
+      chmodSync(join(path, 'password'), mode);
+    }
+    const outcome = await pass(path);
+    expect(obstacles(outcome)).toEqual([expect.stringMatching(says)]);
+    expect(JSON.stringify(outcome)).not.toContain(PASSWORD);
+    expect(existsSync(join(path, 'out/default/secrets/a/tls.crt'))).toBe(false);
+    expect(existsSync(join(path, 'out/default/secrets/b/tls.crt'))).toBe(true);
+    const home = directories.home(path);
+    expect(await codeOf(() => passOnce(home, home.load(), () => {}))).toMatch(says);
+  },
+);
 
 const TRUST = `---
 apiVersion: handover.dev/v1alpha1

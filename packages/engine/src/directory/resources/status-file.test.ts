@@ -60,68 +60,62 @@ const shown = async (home: DirectoryHome): Promise<string> => {
   return (instance?.proofs.length ?? 0) > 0 ? 'believed' : (instance?.unread?.trust ?? 'nothing was read');
 };
 
-describe('A status document in a file', () => {
-  test('A status document in a file that only we can write is evidence, also behind a folder that is a link and in a sticky folder', async () => {
-    const place = folder();
-    expect(await shownBy(join(place, 's.json'), () => {})).toBe('believed');
-    symlinkSync(place, join(scratch, 'link'));
-    expect(await shownBy(join(scratch, 'link/s.json'), () => {})).toBe('believed');
-    expect(await shownBy(join(folder(0o1777), 's.json'), () => {})).toBe('believed');
-  });
+test('A status document in a file that only we can write is evidence, also behind a folder that is a link and in a sticky folder', async () => {
+  const place = folder();
+  expect(await shownBy(join(place, 's.json'), () => {})).toBe('believed');
+  symlinkSync(place, join(scratch, 'link'));
+  expect(await shownBy(join(scratch, 'link/s.json'), () => {})).toBe('believed');
+  expect(await shownBy(join(folder(0o1777), 's.json'), () => {})).toBe('believed');
+});
 
-  test.each([0o666, 0o664, 0o646])(
-    'A status document in a file with mode %o is no evidence, and the remedy is named',
-    async (mode) => {
-      const file = join(folder(), 's.json');
-      expect(await shownBy(file, () => chmodSync(file, mode))).toBe(
-        `no status document from ${file}: status file ${file} is writable by others; chmod go-w ${file}`,
-      );
-      chmodSync(file, 0o644);
-    },
+test.each([0o666, 0o664, 0o646])(
+  'A status document in a file with mode %o is no evidence, and the remedy is named',
+  async (mode) => {
+    const file = join(folder(), 's.json');
+    expect(await shownBy(file, () => chmodSync(file, mode))).toBe(
+      `no status document from ${file}: status file ${file} is writable by others; chmod go-w ${file}`,
+    );
+    chmodSync(file, 0o644);
+  },
+);
+
+test('A status document in a file in a folder that others can write is no evidence, and the folder is named', async () => {
+  const place = folder();
+  const file = join(place, 's.json');
+  expect(await shownBy(file, () => chmodSync(place, 0o777))).toBe(
+    `no status document from ${file}: status file ${file} could have been put there by another user: ${place} can be changed by other users (mode 0777); chmod go-w ${place}, and check the contents`,
   );
+});
 
-  test('A status document in a file in a folder that others can write is no evidence, and the folder is named', async () => {
-    const place = folder();
-    const file = join(place, 's.json');
-    expect(await shownBy(file, () => chmodSync(place, 0o777))).toBe(
-      `no status document from ${file}: status file ${file} could have been put there by another user: ${place} can be changed by other users (mode 0777); chmod go-w ${place}, and check the contents`,
-    );
+test('A status document in a file with a second hard link, or behind a link, is no evidence', async () => {
+  const file = join(folder(), 's.json');
+  expect(await shownBy(file, () => linkSync(file, `${file}.other`))).toContain('has a second hard link');
+  const other = join(folder(), 's.json');
+  const moved = await shownBy(other, () => {
+    renameSync(other, `${other}.moved`);
+    symlinkSync(`${other}.moved`, other);
   });
+  expect(moved).toBe(
+    `no status document from ${other}: status file ${other} is a link; set status.file to the file itself`,
+  );
+});
 
-  test('A status document in a file with a second hard link, or behind a link, is no evidence', async () => {
-    const file = join(folder(), 's.json');
-    expect(await shownBy(file, () => linkSync(file, `${file}.other`))).toContain('has a second hard link');
-    const other = join(folder(), 's.json');
-    const moved = await shownBy(other, () => {
-      renameSync(other, `${other}.moved`);
-      symlinkSync(`${other}.moved`, other);
-    });
-    expect(moved).toBe(
-      `no status document from ${other}: status file ${other} is a link; set status.file to the file itself`,
-    );
+test('A status document in a file that is too large, or a folder, is refused in words', async () => {
+  const file = join(folder(), 's.json');
+  const large = await shownBy(file, () => writeFileSync(file, ' '.repeat(70_000)));
+  expect(large).toBe(`no status document from ${file}: ${file} is over 64 KiB; a small file is wanted there`);
+  const other = join(folder(), 's.json');
+  const odd = await shownBy(other, () => {
+    rmSync(other);
+    mkdirSync(other);
   });
+  expect(odd).toBe(`no status document from ${other}: ${other} is a directory; a small file is wanted there`);
+});
 
-  test('A status document in a file that is too large, or a folder, is refused in words', async () => {
-    const file = join(folder(), 's.json');
-    const large = await shownBy(file, () => writeFileSync(file, ' '.repeat(70_000)));
-    expect(large).toBe(
-      `no status document from ${file}: ${file} is over 64 KiB; a small file is wanted there`,
-    );
-    const other = join(folder(), 's.json');
-    const odd = await shownBy(other, () => {
-      rmSync(other);
-      mkdirSync(other);
-    });
-    expect(odd).toBe(
-      `no status document from ${other}: ${other} is a directory; a small file is wanted there`,
-    );
-  });
-
-  test('A status document in a file at a relative path lies in the directory of the resources', async () => {
-    const { home, text } = await homeAsking('file: status.json');
-    writeFileSync(join(home.path, 'status.json'), text, { mode: 0o644 });
-    expect(await shown(home)).toBe('believed');
-  });
+test('A status document in a file at a relative path lies in the directory of the resources', async () => {
+  const { home, text } = await homeAsking('file: status.json');
+  writeFileSync(join(home.path, 'status.json'), text, { mode: 0o644 });
+  expect(await shown(home)).toBe('believed');
 });
 
 describe.skipIf(!isRoot)('A status document of another user (needs root, to play both)', () => {

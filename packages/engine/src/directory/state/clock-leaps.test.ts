@@ -19,112 +19,108 @@ const begun = async (): Promise<Machine> => {
   return machine;
 };
 
-describe('a clock that leaps ahead for one pass and is then right', () => {
-  test('a clock that leaps ahead for one pass and is then right by two days: every leaf stays valid, and the authority is Stable again', async () => {
-    const machine = await begun();
-    // Until the next renewal is one pass away.
-    machine.pass(59 * day + 12 * hour);
-    await machine.run();
-    machine.ahead = 2 * day;
-    await machine.run();
-    expect(machine.refused()).toEqual([]);
-    machine.ahead = 0;
-    machine.pass(minute);
-    await machine.run();
-    expect(machine.refused()).toEqual([]);
-    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, notReady: [] });
-  });
-
-  test('a clock that leaps ahead for one pass and is then right by five years: no key is destroyed, no CA generation made, and nothing is stuck', async () => {
-    const machine = await begun();
-    const before = await machine.state();
-    machine.ahead = 5 * YEAR;
-    await machine.run();
-    expect((await machine.status()).ready).toBe(false);
-    expect((await machine.status()).blockedBy).toMatchObject([{ consumer: 'the clock' }]);
-    expect((await machine.state()).generations).toEqual(before.generations);
-    machine.ahead = 0;
-    machine.pass(minute);
-    expect(await machine.run()).toBeUndefined();
-    expect((await machine.home().authorities.load(ID))?.keys.size).toBe(1);
-    expect(machine.refused()).toEqual([]);
-    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, blockedBy: [] });
-  });
-
-  test.each([
-    ['before the new CA signs', ['next', 'current']],
-    ['while the old CA is still trusted', ['current', 'previous']],
-  ])(
-    'a clock that leaps ahead for one pass and is then right in the middle of a rotation, %s: the old CA is neither retired nor dropped from a bundle',
-    async (_when, roles) => {
-      const machine = await begun();
-      await machine.home().requests.ask({ authority: ID, rotate: 'r' });
-      const now = async () => (await machine.state()).generations.map(({ role }) => role);
-      await machine.run();
-      for (let step = 0; step < 8 && `${await now()}` !== `${roles}`; step++) {
-        machine.pass(minute);
-        await machine.run();
-      }
-      expect(await now()).toEqual(roles);
-      machine.ahead = 5 * YEAR;
-      // Long enough for each step of a rotation, and not for the clock to be believed.
-      for (let step = 0; step < 9; step++) {
-        await machine.run();
-        machine.pass(minute);
-      }
-      expect(await now()).toEqual(roles);
-      for (const bundle of visible(machine.path).bundles.values())
-        expect(parseCertificates(bundle).certificates).toHaveLength(2);
-      machine.ahead = 0;
-      machine.pass(minute);
-      await machine.run();
-      expect(machine.refused()).toEqual([]);
-    },
-  );
+test('a clock that leaps ahead by two days for one pass: every leaf stays valid, and the authority is Stable again', async () => {
+  const machine = await begun();
+  // Until the next renewal is one pass away.
+  machine.pass(59 * day + 12 * hour);
+  await machine.run();
+  machine.ahead = 2 * day;
+  await machine.run();
+  expect(machine.refused()).toEqual([]);
+  machine.ahead = 0;
+  machine.pass(minute);
+  await machine.run();
+  expect(machine.refused()).toEqual([]);
+  expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, notReady: [] });
 });
 
-describe('a clock that leaps ahead and is right', () => {
-  test('a clock that leaps ahead and is right is trusted after ten minutes, also by processes that run for one pass', async () => {
+test('a clock that leaps ahead by five years for one pass: no key is destroyed, no CA generation made, and nothing is stuck', async () => {
+  const machine = await begun();
+  const before = await machine.state();
+  machine.ahead = 5 * YEAR;
+  await machine.run();
+  expect((await machine.status()).ready).toBe(false);
+  expect((await machine.status()).blockedBy).toMatchObject([{ consumer: 'the clock' }]);
+  expect((await machine.state()).generations).toEqual(before.generations);
+  machine.ahead = 0;
+  machine.pass(minute);
+  expect(await machine.run()).toBeUndefined();
+  expect((await machine.home().authorities.load(ID))?.keys.size).toBe(1);
+  expect(machine.refused()).toEqual([]);
+  expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true, blockedBy: [] });
+});
+
+test.each([
+  ['before the new CA signs', ['next', 'current']],
+  ['while the old CA is still trusted', ['current', 'previous']],
+])(
+  'a clock that leaps ahead for one pass in the middle of a rotation, %s: the old CA is neither retired nor dropped from a bundle',
+  async (_when, roles) => {
     const machine = await begun();
+    await machine.home().requests.ask({ authority: ID, rotate: 'r' });
+    const now = async () => (await machine.state()).generations.map(({ role }) => role);
+    await machine.run();
+    for (let step = 0; step < 8 && `${await now()}` !== `${roles}`; step++) {
+      machine.pass(minute);
+      await machine.run();
+    }
+    expect(await now()).toEqual(roles);
     machine.ahead = 5 * YEAR;
-    await machine.run();
-    machine.pass(9 * minute);
-    await machine.run();
-    expect((await machine.state()).lastGeneration).toBe(1);
+    // Long enough for each step of a rotation, and not for the clock to be believed.
+    for (let step = 0; step < 9; step++) {
+      await machine.run();
+      machine.pass(minute);
+    }
+    expect(await now()).toEqual(roles);
+    for (const bundle of visible(machine.path).bundles.values())
+      expect(parseCertificates(bundle).certificates).toHaveLength(2);
+    machine.ahead = 0;
     machine.pass(minute);
     await machine.run();
-    expect((await machine.state()).lastGeneration).toBe(2);
-  });
-
-  test('a clock that leaps ahead and is right is trusted at once when a person confirms it, also by a running process', async () => {
-    const machine = await begun();
-    machine.ahead = 5 * YEAR;
-    const running = machine.home();
-    expect(running.clock.doubt?.()).toBeDefined();
-    const home = machine.home();
-    expect((await confirmClock(home, home.load())).doubt).toMatchObject({ since: machine.now + 5 * YEAR });
-    expect(running.clock.doubt?.()).toBeUndefined();
-    await machine.run();
-    expect((await machine.state()).lastGeneration).toBe(2);
-  });
-
-  test('a clock that leaps ahead and is right because the machine was off for weeks: leaves are renewed at once, and the rest continues after ten minutes', async () => {
-    const machine = await begun();
-    machine.reboot(80 * day);
-    await machine.run();
     expect(machine.refused()).toEqual([]);
-    expect(machine.home().clock.doubt?.()).toBeDefined();
-    machine.pass(10 * minute);
-    await machine.run();
-    expect(machine.home().clock.doubt?.()).toBeUndefined();
-    expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true });
-  });
+  },
+);
 
-  test('a clock that leaps ahead and is right is not doubted after a reboot of minutes', async () => {
-    const machine = await begun();
-    machine.reboot(20 * minute);
-    expect(machine.home().clock.doubt?.()).toBeUndefined();
-  });
+test('a clock that leaps ahead and is right is trusted after ten minutes, also by processes that run for one pass', async () => {
+  const machine = await begun();
+  machine.ahead = 5 * YEAR;
+  await machine.run();
+  machine.pass(9 * minute);
+  await machine.run();
+  expect((await machine.state()).lastGeneration).toBe(1);
+  machine.pass(minute);
+  await machine.run();
+  expect((await machine.state()).lastGeneration).toBe(2);
+});
+
+test('a clock that leaps ahead and is right is trusted at once when a person confirms it, also by a running process', async () => {
+  const machine = await begun();
+  machine.ahead = 5 * YEAR;
+  const running = machine.home();
+  expect(running.clock.doubt?.()).toBeDefined();
+  const home = machine.home();
+  expect((await confirmClock(home, home.load())).doubt).toMatchObject({ since: machine.now + 5 * YEAR });
+  expect(running.clock.doubt?.()).toBeUndefined();
+  await machine.run();
+  expect((await machine.state()).lastGeneration).toBe(2);
+});
+
+test('a clock that leaps ahead and is right because the machine was off for weeks: leaves are renewed at once, and the rest continues after ten minutes', async () => {
+  const machine = await begun();
+  machine.reboot(80 * day);
+  await machine.run();
+  expect(machine.refused()).toEqual([]);
+  expect(machine.home().clock.doubt?.()).toBeDefined();
+  machine.pass(10 * minute);
+  await machine.run();
+  expect(machine.home().clock.doubt?.()).toBeUndefined();
+  expect(await machine.status()).toMatchObject({ phase: 'Stable', ready: true });
+});
+
+test('a clock that leaps ahead and is right is not doubted after a reboot of minutes', async () => {
+  const machine = await begun();
+  machine.reboot(20 * minute);
+  expect(machine.home().clock.doubt?.()).toBeUndefined();
 });
 
 describe('a clock that is corrected during handover run', () => {

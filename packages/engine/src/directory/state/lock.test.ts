@@ -123,29 +123,27 @@ describe('A lock', () => {
   );
 });
 
-describe('One process at a time', () => {
-  test('the second process is refused, and the error names the pid of the first', async () => {
-    const path = directories.make();
-    const first = await directories.home(path).lock();
-    expect(await codeOf(() => directories.home(path).lock())).toMatch(
-      new RegExp(`^HOME_LOCKED: process ${process.pid} is already running on this directory`),
-    );
-    await first.release();
-    const second = await directories.home(path).lock();
-    await second.release();
-    expect(readdirSync(join(path, 'state')).filter((name) => name.startsWith('lock'))).toEqual([]);
-  });
+test('a second process on a directory is refused, and the error names the pid of the first', async () => {
+  const path = directories.make();
+  const first = await directories.home(path).lock();
+  expect(await codeOf(() => directories.home(path).lock())).toMatch(
+    new RegExp(`^HOME_LOCKED: process ${process.pid} is already running on this directory`),
+  );
+  await first.release();
+  const second = await directories.home(path).lock();
+  await second.release();
+  expect(readdirSync(join(path, 'state')).filter((name) => name.startsWith('lock'))).toEqual([]);
+});
 
-  test('the lock of a dead process, also one whose pid was reused, is taken over', async () => {
-    for (const holder of [
-      { pid: 4_194_305, started: '1' },
-      { pid: process.pid, started: 'another time' },
-    ]) {
-      const path = directories.make();
-      mkdirSync(join(path, 'state'), { mode: 0o700 });
-      writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...ownIdentity(), ...holder }));
-      const lock = await directories.home(path).lock();
-      await lock.release();
-    }
-  });
+test('the lock of a dead process, also one whose pid was reused, is taken over by the next', async () => {
+  for (const holder of [
+    { pid: 4_194_305, started: '1' },
+    { pid: process.pid, started: 'another time' },
+  ]) {
+    const path = directories.make();
+    mkdirSync(join(path, 'state'), { mode: 0o700 });
+    writeFileSync(join(path, 'state/lock'), JSON.stringify({ ...ownIdentity(), ...holder }));
+    const lock = await directories.home(path).lock();
+    await lock.release();
+  }
 });

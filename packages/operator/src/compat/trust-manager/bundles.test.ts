@@ -73,12 +73,16 @@ const played = async ({ run }: OwnCase): Promise<void> => {
   await scene.end();
 };
 
-test.each(CASES.map((one) => [one.name, one] as const))('as trust-manager’s own tests say: %s', (_, one) =>
-  played(one),
+test.each(CASES.map((one) => [one.name, one] as const))(
+  'a Bundle behaves as trust-manager’s own tests say: %s',
+  (_, one) => played(one),
 );
-test('no case of trust-manager’s own tests is left out', () => expect(CASES).toHaveLength(31));
+test('every case of trust-manager’s own tests is run', () => expect(CASES).toHaveLength(31));
 
-test.each(OWN_CASES.map((one) => [one.name, one] as const))('of Bundles, %s', (_, one) => played(one));
+test.each(OWN_CASES.map((one) => [one.name, one] as const))(
+  'a Bundle is kept without trust-manager: %s',
+  (_, one) => played(one),
+);
 
 test('without --secret-targets and --default-cas a Bundle that needs them says so, and its targets stay as they are', async () => {
   const plain = await open({ defaultCas: false, secretTargets: false });
@@ -117,7 +121,7 @@ const leave = (name: string, more: Readonly<Record<string, string>>) => async (k
 };
 const ADOPTED = { 'handover.dev/adopt': 'true' };
 
-test('the keys of a Bundle that went while no operator ran leave an object that was given over, and no other', async () => {
+test('keys of a Bundle that was deleted while no operator ran leave an adopted object, and no other', async () => {
   const plain = await open({
     defaultCas: false,
     secretTargets: false,
@@ -134,7 +138,7 @@ test('the keys of a Bundle that went while no operator ran leave an object that 
   expect(await data('an-orphan')).toEqual({ mine: 'stays', 'ca.crt': 'of the Bundle' });
 });
 
-test('while Bundles cannot be listed none of them counts as gone', async () => {
+test('no Bundle counts as deleted while Bundles cannot be listed', async () => {
   const plain = await open({
     defaultCas: false,
     secretTargets: false,

@@ -15,13 +15,13 @@ test('a pool has each certificate once, ordered by hash, without comments and wi
   expect(poolOf(certificatesIn([...cas, ...cas].reverse().join('\r\n'), 'test')).pem).toBe(pool.pem);
 });
 
-test('a text without certificates gives none; a damaged one is named with its place', () => {
+test('a text without certificates gives none, and damaged PEM is named with its place', () => {
   expect(certificatesIn('', 'x')).toEqual([]);
   expect(certificatesIn('words', 'x')).toEqual([]);
   expect(() => certificatesIn(cas[0].slice(0, 100), 'ConfigMap a/b')).toThrow(/^ConfigMap a\/b: /);
 });
 
-test('the hash is trust-manager’s: of the PEM, the passwords, the profile and the metadata in order', () => {
+test('the hash of a target is trust-manager’s: of the PEM, the passwords, the profile and the metadata in order', () => {
   const template = { key: 'ca.crt', metadata: { labels: { b: '2', a: '1' }, annotations: { z: '0' } } };
   const formats = {
     jks: { key: 'j', password: 'changeit' },
@@ -63,7 +63,7 @@ test('a target is wrong when another program owns its key, or its owner, label, 
   );
 });
 
-test('what a ConfigMap has no room for is refused with its size', () => {
+test('a target that is too large for a ConfigMap is refused with its size', () => {
   expect(tooLarge(contentOf(pool, { key: 'ca.crt' }))).toBeUndefined();
   const large = { certificates: pool.certificates, pem: 'x'.repeat(1_000_001) };
   expect(tooLarge(contentOf(large, { key: 'ca.crt' }))).toContain('1000001 bytes');
@@ -82,7 +82,7 @@ test('default CAs are PEM, or a package of trust-manager, and their version tell
     expect(() => parseDefaultCas(bad, 'file')).toThrow(/^file /);
 });
 
-test('of a labelled object no more is kept than is compared, however much it carries', () => {
+test('the cache keeps no more of a labelled object than is compared, however large the object is', () => {
   const { content, object } = written();
   const { metadata } = object;
   const long = 'x'.repeat(200_000);
@@ -103,7 +103,7 @@ test('of a labelled object no more is kept than is compared, however much it car
   expect(isRight(targetSeen('ConfigMap', crowded), content, bundle)).toBe(true);
 });
 
-test('an object that was given over, or that holds data of others and has no owner yet, gets none; one of trust-manager keeps its owner', () => {
+test('an adopted target, and one that holds data of others and has no owner, gets no owner reference; trust-manager’s own keeps it', () => {
   const { content, object } = written();
   const { metadata } = object;
   const others = {
@@ -126,7 +126,7 @@ test('an object that was given over, or that holds data of others and has no own
   expect(judged({ ...adopted, ownerReferences: [] })).toEqual({ owned: false, right: true });
 });
 
-test('an object is a target by its label, its owner or its hash; the label of another Bundle makes the hash worth nothing', () => {
+test('an object is a target by its label, its owner or its hash; with the label of another Bundle the hash does not count', () => {
   const { metadata } = written().object;
   const { ownerReferences, annotations } = metadata;
   const label = (value: string) => ({ 'trust.cert-manager.io/bundle': value });
