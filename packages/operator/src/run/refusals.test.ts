@@ -97,19 +97,22 @@ test('the status of a TrustBundle says why a target could not be created', async
 test.each([
   [403, 'Forbidden'],
   [500, 'InternalError'],
-])('the status of a TLSProfile says why its ConfigMap could not be created: %i %s', async (status, reason) => {
-  const allow = refuse(
-    status,
-    reason,
-    ({ method, path }) => method === 'POST' && path.endsWith('/namespaces/team/configmaps'),
-  );
-  await world.ask('TLSProfile', 'team/modern', { type: 'Modern', configMapName: 'tls' });
-  world.operate();
-  const first = await says('TLSProfile', 'team/modern', /no such luck/);
-  expect([...(await saidIn(40_000, 'TLSProfile', 'team/modern'))]).toEqual([first]);
-  allow();
-  await says('TLSProfile', 'team/modern', /^Written/);
-});
+])(
+  'the status of a TLSProfile says why its ConfigMap could not be created: %i %s',
+  async (status, reason) => {
+    const allow = refuse(
+      status,
+      reason,
+      ({ method, path }) => method === 'POST' && path.endsWith('/namespaces/team/configmaps'),
+    );
+    await world.ask('TLSProfile', 'team/modern', { type: 'Modern', configMapName: 'tls' });
+    world.operate();
+    const first = await says('TLSProfile', 'team/modern', /no such luck/);
+    expect([...(await saidIn(40_000, 'TLSProfile', 'team/modern'))]).toEqual([first]);
+    allow();
+    await says('TLSProfile', 'team/modern', /^Written/);
+  },
+);
 
 test('the status of an invalid resource that could not be written is written later, without a change of any resource', async () => {
   const allow = refuse(403, 'Forbidden', ({ path }) => path.endsWith('/leaves/web/status'));
