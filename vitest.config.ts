@@ -95,14 +95,11 @@ export default defineConfig({
       // Every command of every document. One document: npm run test:docs -- -t start.md
       // The first run builds cert-manager.
       tier('docs', ['test/docs/*.test.ts'], { ...PROGRAMS, testTimeout: 1_800_000 }),
-      // examples/ with the real programs, and a home of 1,000 leaves. As root it installs Debian's packages.
+      // examples/ with the real programs, and a home of 1,000 leaves. As root it installs Debian's packages. Rotations wait more than they work.
       tier(
         'examples',
         ['packages/cli/test/examples/**/*.test.ts', 'packages/engine/test/large/**/*.test.ts'],
-        {
-          ...PROGRAMS,
-          ...ONE_BY_ONE,
-        },
+        { ...PROGRAMS, maxWorkers: 2 },
       ),
       // README's first command on a fresh clone, watched in a browser. Needs a registry.
       tier('newcomer', ['test/newcomer/*.test.ts'], { ...CHROMIUM, testTimeout: 600_000 }),

@@ -68,6 +68,7 @@ export const rotatedTwice = async (
       const problem = await call();
       calls++;
       if (problem !== undefined) problems.push(problem);
+      await new Promise((resolve) => setTimeout(resolve, 20));
     }
   })();
   const codes: number[] = [];

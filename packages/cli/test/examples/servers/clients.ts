@@ -73,7 +73,7 @@ export const perCall = (name: string, command: string, args: readonly string[], 
         const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], timeout: LONGEST_CALL_MS });
         const result = await ended(child, input);
         if (!signal.aborted) tell(result);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, 50));
       }
     };
     void loop();

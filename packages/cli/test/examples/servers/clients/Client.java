@@ -72,7 +72,7 @@ class Client {
   public static void main(String[] args) throws Exception {
     while (true) {
       System.out.println(call(args));
-      Thread.sleep(20);
+      Thread.sleep(50);
     }
   }
 }

@@ -63,6 +63,6 @@ func main() {
 		} else {
 			fmt.Println("ok")
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 }

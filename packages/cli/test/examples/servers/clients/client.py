@@ -64,4 +64,4 @@ while True:
         print("ok", flush=True)
     except Exception as error:
         print(type(error).__name__, " ".join(str(error).split()), flush=True)
-    time.sleep(0.02)
+    time.sleep(0.05)
