@@ -16,7 +16,6 @@ let blackHolePort = 0;
 
 beforeAll(async () => {
   ({ dir } = await bundleRuntime());
-  scope.after(() => rmSync(dir, { recursive: true, force: true }));
   const held: Socket[] = [];
   // An API server that accepts and never answers.
   blackHole = createServer((socket) => {

@@ -1,8 +1,8 @@
 // What a reader already has at the start of a document: the minimum that its commands need.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '@handover/test-api-server';
 import {
   apiServer,
   apiServerCrd,
@@ -123,7 +123,7 @@ export const companyCa = async (cluster: Cluster): Promise<void> => {
 
 /** This machine's nginx under the name of the well-known image. */
 export const loadNginx = async (cluster: NodeCluster, program: string): Promise<void> => {
-  const empty = mkdtempSync(join(tmpdir(), 'handover-docs-nginx-'));
+  const empty = temporaryFolder();
   const files: Record<string, string> = {
     '/usr/sbin/nginx': realpathSync(program),
     // Its user, and the folders of its build.
@@ -143,5 +143,4 @@ export const loadNginx = async (cluster: NodeCluster, program: string): Promise<
     env: { PATH: '/usr/sbin:/bin' },
     entrypoint: ['nginx', '-e', 'stderr', '-g', 'daemon off;'],
   });
-  rmSync(empty, { recursive: true });
 };

@@ -1,5 +1,5 @@
 // Runs of certgen long after the first one, as a CronJob makes them: without --overwrite and without --wait.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Certificate,
@@ -183,7 +183,7 @@ test.each([['--rotation-id=takeover'], ['--overwrite']])(
 
 /** Secrets of another program, made so long ago: they hold no CA key. */
 const adoptable = async (age: number, lifetime = '5y'): Promise<void> => {
-  const donor = mkdtempSync(join(root, 'donor-'));
+  const donor = temporaryFolder({ inMemory: true });
   const file = join(donor, 'resources.yaml');
   const leaves = NAMES.map((name) => leaf(name, lifetime, 'other'));
   writeFileSync(file, `${authority('other')}${leaves.join('')}`);

@@ -1,17 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { resolveTlsProfile } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { afterEach, expect, test } from 'vitest';
 import { checkTls } from '../../src/tls-check/check.ts';
 import { OFFERABLE } from '../../src/tls-check/names.ts';
 import { leafFor } from '../tls-servers.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'handover-s-server-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = temporaryFolder();
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();

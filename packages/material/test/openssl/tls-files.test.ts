@@ -1,17 +1,16 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, getCiphers, type SecureVersion } from 'node:tls';
-import { afterAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, it } from 'vitest';
 import { OFTEN_MISSING, resolveTlsProfile, tlsProfileFiles } from '../../src/index.ts';
 import { authority, leafOf } from '../mock-ca.ts';
 
 // The files for other programs, given to the programs themselves.
-const folder = mkdtempSync(join(tmpdir(), 'handover-files-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const at = (name: string, text?: string): string => {
   const path = join(folder, name);
   if (text !== undefined) writeFileSync(path, text);

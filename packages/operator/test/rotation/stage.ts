@@ -2,12 +2,12 @@ import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type InstallOptions, installation } from '@handover/install';
 import type { Kube } from '@handover/kube';
+import { temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { type BuildOptions, build } from 'esbuild';
 import { connectTo } from '../cluster/stage.ts';
@@ -93,7 +93,7 @@ export const bundleEmbed = async (operator: string, parent: string): Promise<str
 };
 
 export const bundlePod = async (): Promise<string> => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
+  const folder = temporaryFolder();
   await build({
     entryPoints: ['main', 'profile', 'try'].map((name) =>
       fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url)),
