@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveTlsProfile } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { temporaryFolder } from '@handover/test-api-server';
+import { namespaceObject, temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, noNodeBecause, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -137,7 +137,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
       entrypoint,
     });
     await cluster.apply(
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mesh' } },
+      namespaceObject('mesh'),
       {
         apiVersion: 'v1',
         kind: 'Secret',

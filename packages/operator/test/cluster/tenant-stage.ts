@@ -20,6 +20,7 @@ import {
   services,
 } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
+import { namespaceObject } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { BIN, buildCli, start } from './certgen-stage.ts';
 import { connectTo, until } from './stage.ts';
@@ -202,7 +203,7 @@ export async function setTenantStage(): Promise<TenantStage> {
   const end = new AbortController();
   const admin = connectTo(cluster, end.signal);
   const namespace = async (name: string): Promise<void> => {
-    await put(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await put(admin, namespaceObject(name));
     await put(admin, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
