@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { temporaryFolder } from '@handover/test-api-server';
+import { freePort, temporaryFolder } from '@handover/test-api-server';
 import { expect } from 'vitest';
 import { findEnvoy } from '../src/envoy.ts';
 import type { Direction } from '../src/load.ts';
-import { freePort, handover, startHandover, startProgram } from '../src/processes.ts';
+import { handover, startHandover, startProgram } from '../src/processes.ts';
 import { argumentsFor, type EnvoySetting, filesOf, type Watching } from './config.ts';
 import { callMtls, callThrough, hotPeer, latePeer, type Peer } from './peer.ts';
 

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach } from 'vitest';
@@ -30,14 +29,6 @@ export const directory = (): string => {
   const made = temporaryFolder();
   chmodSync(made, 0o755);
   return made;
-};
-
-export const freePort = async (): Promise<number> => {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 };
 
 /** Runs the built command to its end. */

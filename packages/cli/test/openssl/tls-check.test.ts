@@ -1,10 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { resolveTlsProfile } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { temporaryFolder } from '@handover/test-api-server';
+import { freePort, temporaryFolder } from '@handover/test-api-server';
 import { afterEach, expect, test } from 'vitest';
 import { checkTls } from '../../src/tls-check/check.ts';
 import { OFFERABLE } from '../../src/tls-check/names.ts';
@@ -15,14 +15,6 @@ const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-};
 
 const isOpen = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

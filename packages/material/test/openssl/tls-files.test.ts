@@ -1,10 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect, getCiphers, type SecureVersion } from 'node:tls';
-import { temporaryFolder } from '@handover/test-api-server';
+import { freePort, temporaryFolder } from '@handover/test-api-server';
 import { describe, expect, it } from 'vitest';
 import { OFTEN_MISSING, resolveTlsProfile, tlsProfileFiles } from '../../src/index.ts';
 import { authority, leafOf } from '../mock-ca.ts';
@@ -24,15 +23,6 @@ const key = at('tls.key', leaf.key.privateKey.export({ type: 'pkcs8', format: 'p
 const support = { ciphers: getCiphers(), groups: ['X25519', 'P-256', 'P-384'], elsewhere: OFTEN_MISSING };
 const filesOf = (type: string, custom?: { readonly ciphers: readonly string[] }) =>
   tlsProfileFiles(resolveTlsProfile({ type, custom }, support));
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 /** The protocol that a client limited to one version ends up with. */
 const protocolAt = (port: number, version: SecureVersion): Promise<string> =>
