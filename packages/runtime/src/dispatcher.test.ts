@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'undici';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { httpsServer, ok, wordsOf } from '../test/world.ts';
@@ -12,7 +12,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 describe('The undici dispatcher', () => {
   test('a stream of older trust is destroyed at the deadline', async () => {

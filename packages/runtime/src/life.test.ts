@@ -13,9 +13,8 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
-  await scope.end();
 });
 
 describe('Several bundles', () => {

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { bundleRuntime, run } from '../test/bundle.ts';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -29,7 +29,6 @@ beforeAll(async () => {
     blackHole.close();
   });
 });
-afterAll(() => scope.end());
 
 const header = `import * as runtime from './runtime.mjs';
 const volume = ${JSON.stringify(volume.dir)};

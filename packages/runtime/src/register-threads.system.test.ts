@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
 import { type Form, placeOf } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
@@ -54,7 +54,6 @@ beforeAll(async () => {
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const placed = async (form: Form) => {
   const volume = scope.volume({ 'ca.crt': one.pem });

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
 import { attempt, endProcesses, type Form, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
@@ -23,7 +23,6 @@ beforeAll(async () => {
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 /** Each worker follows a file of its own, so that a test can leave one behind. */
 const WORKER = `

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
 import { attempt, type Form, Program, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
@@ -24,7 +24,6 @@ beforeAll(async () => {
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 /** Only root can become another user. */
 const asRoot = test.skipIf(process.getuid?.() !== 0);
