@@ -14,13 +14,12 @@ import {
 import { TestClock, temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW, type Ran, turning } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 let passed = 0;
 beforeEach(() => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   passed = 0;
 });
 const NAMESPACE = 'envoy-gateway-system';
@@ -89,7 +88,7 @@ describe('A plain run', () => {
   });
 
   test('renews a leaf that is due, and no other', async () => {
-    const file = join(root, 'two.yaml');
+    const file = join(temporaryFolder(), 'two.yaml');
     writeFileSync(file, `${authority('own')}${leaf('short', '90d', 'own')}${leaf('long', '1y', 'own')}`);
     await run('-f', file);
     const before = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
@@ -121,7 +120,7 @@ describe('A plain run', () => {
   });
 
   test('S3.2 leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
-    const file = join(root, 'brief.yaml');
+    const file = join(temporaryFolder(), 'brief.yaml');
     const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
     writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
     await run('-f', file);
