@@ -8,6 +8,7 @@ import { temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BUNDLED } from '../../../packages/operator/test/rotation/stage.ts';
 import { buildGo, buildRust } from './build.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -42,15 +43,7 @@ beforeAll(async () => {
     entryPoints: [here('programs/node/handover.ts'), here('programs/node/once.ts')],
     outdir: app,
     outExtension: { '.js': '.mjs' },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    conditions: ['source'],
-    banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
-    },
-    logLevel: 'warning',
+    ...BUNDLED,
   });
   copyFileSync(join(go, 'client-go'), join(app, 'client-go'));
   copyFileSync(rust, join(app, 'follower'));

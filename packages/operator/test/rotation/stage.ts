@@ -18,7 +18,8 @@ import type { Target, Verdict } from './pod/handshake.ts';
 const run = promisify(execFile);
 const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
 const API_INSIDE = 6443;
-const BUNDLED: BuildOptions = {
+/** A program as one file, from source, for pods that have no node_modules. */
+export const BUNDLED: BuildOptions = {
   bundle: true,
   platform: 'node',
   format: 'esm',
