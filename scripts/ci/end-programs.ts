@@ -1,8 +1,10 @@
 // Set-up of every tier: each program that a test starts has a time limit, and ends with the test's file at the latest. Nothing that hangs
 // keeps a run from ending. Programs that are detached look after themselves: test clusters end with the process that started them.
+// Then the file's temporary folders are removed: hooks of a set-up are the last to run.
 import childProcess, { ChildProcess } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll } from 'vitest';
+import { removeFolders } from '../../test/api-server/src/temporary-folder.ts';
 
 interface Spawning {
   spawn(options: { readonly detached?: boolean }): unknown;
@@ -55,4 +57,5 @@ const { handoverPrograms: running } = shared;
 
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
+  removeFolders();
 });

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { cachedBinaries, findBinaries } from './src/binaries.ts';
 import { whileLocked } from './src/build-lock.ts';
@@ -10,11 +10,10 @@ import { identify } from './src/process-id.ts';
 
 let scratch: string;
 beforeEach(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'handover-binaries-'));
+  scratch = temporaryFolder();
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(scratch, { recursive: true, force: true });
 });
 
 const put = (directory: string, binaries: readonly Binary[]): string => {

@@ -1,35 +1,25 @@
 import { execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type ImageSpec, writeImage } from './src/image/image.ts';
 
 const DEEP = `${'a-folder-with-a-long-name/'.repeat(5)}file.txt`;
 
 describe('an image made from a folder', () => {
-  let scratch: string;
+  const scratch = temporaryFolder();
   const image = (): ImageSpec => ({
     name: 'localhost/a:1',
     layers: [(tar) => tar.add('app', join(scratch, 'folder'))],
     entrypoint: ['/app/run'],
   });
   beforeAll(() => {
-    scratch = mkdtempSync(join(tmpdir(), 'handover-image-'));
     mkdirSync(join(scratch, 'folder', DEEP, '..'), { recursive: true });
     writeFileSync(join(scratch, 'folder', DEEP), 'deep down');
     writeFileSync(join(scratch, 'folder', 'run'), 'x'.repeat(3_000_000), { mode: 0o755 });
     symlinkSync('run', join(scratch, 'folder', 'start'));
   });
-  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
   it('is read by tar: files, modes, links and long paths', () => {
     writeImage(join(scratch, 'a.tar'), scratch, image());

@@ -1,7 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { makeCa, type NodeCluster, noNodeBecause, startCluster } from './src/index.ts';
 
@@ -112,7 +113,7 @@ describe.skipIf(noNodeBecause() !== undefined)('a whole node', () => {
     await new Promise<void>((resolve) => answering.listen(0, '127.0.0.1', resolve));
     const { port } = answering.address() as AddressInfo;
     await cluster.node.expose(port);
-    const folder = mkdtempSync(join(cluster.directory, 'app-'));
+    const folder = temporaryFolder();
     writeFileSync(
       join(folder, 'main.mjs'),
       `import { createServer, get } from 'node:http';

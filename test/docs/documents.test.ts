@@ -1,8 +1,8 @@
 // npm run test:docs: runs every command of every document, in order, in one shell per document.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach, expect, test } from 'vitest';
 import { program } from '../../packages/cli/test/examples/programs.ts';
 import { playKubelet } from '../../packages/operator/test/cluster/played-kubelet.ts';
@@ -25,9 +25,8 @@ afterEach(async () => {
 });
 
 const temporary = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-docs-'));
+  const folder = temporaryFolder();
   chmodSync(folder, 0o755); // PostgreSQL has a user of its own
-  endings.push(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 };
 

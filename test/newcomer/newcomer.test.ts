@@ -1,8 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { launch } from '../../packages/dashboard/page/test/chromium.ts';
 import { openPage } from '../../packages/dashboard/page/test/watched-page.ts';
@@ -27,7 +27,7 @@ const shown = (): string | undefined => {
 };
 
 test('the first command of the README leads from a clone to a page with a finished rotation and no failure', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-newcomer-'));
+  const folder = temporaryFolder();
   const clone = join(folder, 'handover');
   execFileSync('git', ['clone', '--quiet', '--no-hardlinks', `file://${ROOT}`, clone]);
   const command = firstCommand(readFileSync(join(clone, 'README.md'), 'utf8'));
@@ -76,6 +76,5 @@ test('the first command of the README leads from a clone to a page with a finish
   } finally {
     await browser.close();
     if (shell.exitCode === null && shell.pid !== undefined) process.kill(-shell.pid, 'SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
   }
 });

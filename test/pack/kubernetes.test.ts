@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { freePort } from '../../packages/runtime/test/family.ts';
+import { freePort } from '../api-server/src/free-port.ts';
 import { run, start } from './src/run.ts';
 
 const { bare } = inject('installed');

@@ -4,7 +4,7 @@ import { get } from 'node:https';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, inject, onTestFinished, test } from 'vitest';
-import { freePort } from '../../packages/runtime/test/family.ts';
+import { freePort } from '../api-server/src/free-port.ts';
 import { project } from './src/project.ts';
 import { run, start } from './src/run.ts';
 import { Files } from './src/world.ts';

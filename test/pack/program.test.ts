@@ -1,20 +1,12 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
+import { freePort } from '../api-server/src/free-port.ts';
 import { run, start } from './src/run.ts';
 
 const { bare, packed } = inject('installed');
 const bin = (name: string): string => join(bare, 'node_modules/.bin', name);
 const version = /handover-(\d+\.\d+\.\d+)\.tgz$/.exec(packed[1]?.filename ?? '')?.[1] ?? 'none';
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' ? (address?.port ?? 0) : 0));
-    });
-  });
 
 test('npx finds the command, and it prints its version', async () => {
   expect(await run(bare, 'npx', '--no-install', 'handover', '--version')).toMatchObject({

@@ -1,23 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:https';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../api-server/src/free-port.ts';
 import { nodeOf, project } from './src/project.ts';
 import { start } from './src/run.ts';
 import { cas, Files, leaves } from './src/world.ts';
 
 const cwd = project('third-party', ['http-server@14.1.1']);
 const [one, two] = cas;
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 
 interface Running {
   readonly files: Files;

@@ -1,9 +1,9 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Certificate, instant } from '@handover/material';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { envoyVersion } from '../field/src/envoy.ts';
 import { type Case, GROUPS } from './src/cases.ts';
 import { type Exhibit, JUDGES, type JudgeName, judgesOf, type Opinion } from './src/judges.ts';
@@ -14,7 +14,7 @@ import { KEYS, makeWorld } from './src/world.ts';
 const CASES = GROUPS.flatMap(({ cases }) => cases);
 const NAMES = Object.keys(JUDGES) as readonly JudgeName[];
 const document = fileURLToPath(new URL('../../docs/verdicts.md', import.meta.url));
-const root = mkdtempSync(join(tmpdir(), 'handover-verdicts-'));
+const root = temporaryFolder();
 
 const pems = (certificates: readonly Certificate[]): string => certificates.map(({ pem }) => pem).join('');
 
@@ -56,7 +56,6 @@ beforeAll(async () => {
       ),
     );
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const wordsOn = (judge: JudgeName, one: Case): readonly string[] =>
   exhibits.flatMap((each, index) => {

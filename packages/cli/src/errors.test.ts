@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handover } from '../test/capture.ts';
+import { newHome } from '../test/home.ts';
 
 const BIN = fileURLToPath(new URL('../bin/handover.js', import.meta.url));
 const root = temporaryFolder({ inMemory: true });
 const taken = createServer();
-let count = 0;
 
 beforeAll(async () => {
   await new Promise<void>((listening) => taken.listen(0, '127.0.0.1', listening));
@@ -21,7 +21,7 @@ afterAll(() => void taken.close());
 
 /** A home that was well until `spoil`. */
 const homeAfter = (spoil: (dir: string) => void): string => {
-  const dir = join(root, `home-${++count}`);
+  const dir = newHome();
   cpSync(join(root, 'good'), dir, { recursive: true, verbatimSymlinks: true });
   spoil(dir);
   return dir;

@@ -25,9 +25,12 @@ export const leaf = (name: string, spec: Spec = {}): string =>
 /** A hook that runs a script. */
 export const shell = (script: string): string => `{command: ${JSON.stringify(['sh', '-c', script])}}`;
 
-/** A directory with these resources, in a folder that is the test's own. */
+/** A directory that is not there yet, in a folder that is the test's own. */
+export const newHome = (): string => join(temporaryFolder({ inMemory: true }), 'home');
+
+/** Such a directory with these resources. */
 export const homeWith = (...resources: readonly string[]): string => {
-  const home = join(temporaryFolder({ inMemory: true }), 'home');
+  const home = newHome();
   mkdirSync(home, { mode: 0o755 });
   writeFileSync(join(home, 'a.yaml'), resources.join('---\n'), { mode: 0o644 });
   return home;

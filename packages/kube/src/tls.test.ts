@@ -31,7 +31,6 @@ beforeEach(() => {
 afterEach(async () => {
   stop.abort();
   for (const end of ends.splice(0)) await end();
-  place.remove();
 });
 
 const serve = async (options: ApiServerOptions = { tls: one.leaf() }) => (await apiServer(options)).server;

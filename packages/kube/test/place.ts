@@ -1,10 +1,10 @@
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '@handover/test-api-server';
 
 /** A directory for a test. A file in it is replaced atomically. */
 export class Place {
-  readonly directory = mkdtempSync(join(tmpdir(), 'handover-kube-'));
+  readonly directory = temporaryFolder();
 
   path(name: string): string {
     return join(this.directory, name);
@@ -15,9 +15,5 @@ export class Place {
     writeFileSync(`${path}.new`, content, { mode });
     renameSync(`${path}.new`, path);
     return path;
-  }
-
-  remove(): void {
-    rmSync(this.directory, { recursive: true, force: true });
   }
 }

@@ -1,5 +1,20 @@
 import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:crypto';
-import type { KubeObject } from '@handover/kube';
+import { type KubeObject, podCertificateRequests } from '@handover/kube';
+
+export const REQUESTS = podCertificateRequests('v1');
+
+/** The status of a request. */
+export interface Answer {
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
+  readonly certificateChain?: string;
+  readonly notBefore?: string;
+  readonly notAfter?: string;
+  readonly beginRefreshAt?: string;
+}
 
 const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
   const content = Buffer.concat(parts);

@@ -1,22 +1,9 @@
 import { signerOf } from '@handover/core';
-import { type KubeObject, podCertificateRequests, pods } from '@handover/kube';
-import { certifiedPod, requestFor } from './pod-request.ts';
+import { type KubeObject, pods } from '@handover/kube';
+import { type Answer, certifiedPod, REQUESTS, requestFor } from './pod-request.ts';
 import { clusterOf, OperatorWorld, placeOf } from './world.ts';
 
-export const REQUESTS = podCertificateRequests('v1');
 export const SIGNER = signerOf('prod/mesh');
-
-export interface Answer {
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly reason: string;
-    readonly message: string;
-  }[];
-  readonly certificateChain?: string;
-  readonly notBefore?: string;
-  readonly notAfter?: string;
-  readonly beginRefreshAt?: string;
-}
 
 interface PodMade {
   readonly annotations?: Readonly<Record<string, string>>;

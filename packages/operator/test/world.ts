@@ -10,7 +10,13 @@ import {
   secrets,
 } from '@handover/kube';
 import type { Clock } from '@handover/material';
-import { type ApiServer, type ApiServerOptions, apiServer, type TestClock } from '@handover/test-api-server';
+import {
+  type ApiServer,
+  type ApiServerOptions,
+  apiServer,
+  namespaceObject,
+  type TestClock,
+} from '@handover/test-api-server';
 import { onTestFinished } from 'vitest';
 import { RESOURCE_KINDS } from '../src/resources/kinds.ts';
 import { Operator } from '../src/run/operator.ts';
@@ -116,8 +122,13 @@ export class OperatorWorld {
     );
   }
 
+  /** How many looks at an authority found nothing left to do. */
+  rests(authority = MESH): number {
+    return this.events.filter((event) => event.kind === 'rested' && event.authority === authority).length;
+  }
+
   namespace(name: string, labels: Readonly<Record<string, string>> = {}): Promise<KubeObject> {
-    return this.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+    return this.kube.create(namespaces, namespaceObject(name, labels));
   }
 
   /** One of our resources. */

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { get, httpsServer, wordsOf } from '../test/world.ts';
@@ -19,7 +19,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const refusal = async (act: () => unknown): Promise<string> => {
   try {

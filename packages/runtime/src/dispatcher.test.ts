@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request } from 'undici';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { httpsServer, ok, wordsOf } from '../test/world.ts';
@@ -12,7 +12,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 test('a stream of older trust through the dispatcher is destroyed at the deadline', async () => {
   const volume = scope.volume({ 'ca.crt': one.pem });

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
 import { request } from 'undici';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { passing, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, ok } from '../test/world.ts';
@@ -22,7 +22,6 @@ beforeEach(() => {
   clock = new TestClock(instant(Date.now()));
   scope = new Scope(clock);
 });
-afterEach(() => scope.end());
 
 /** Asks for a path, and reads until `end`; the answer to `/watch` has no end. */
 type Ask = (url: string, close: boolean) => Promise<AsyncIterable<unknown>>;

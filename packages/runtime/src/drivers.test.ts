@@ -3,7 +3,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import { createTransport } from 'nodemailer';
 import pg from 'pg';
 import { createClient } from 'redis';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type Fake, fakeKafka, fakePostgres, fakeRedis, fakeSmtp } from '../test/fake-brokers.ts';
 import { next, Scope } from '../test/fixture.ts';
 import { type Leaf, MockCa } from '../test/mock-ca.ts';
@@ -16,7 +16,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const host = 'localhost';
 

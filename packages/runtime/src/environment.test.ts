@@ -15,9 +15,8 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(async () => {
+afterEach(() => {
   vi.unstubAllEnvs();
-  await scope.end();
 });
 
 test('NODE_TLS_REJECT_UNAUTHORIZED=0 does not switch verification off', async () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build, transform } from 'esbuild';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, ok } from '../test/world.ts';
@@ -23,7 +23,6 @@ beforeEach(() => {
   mkdirSync(out, { recursive: true });
   scope.after(() => rmSync(out, { recursive: true, force: true }));
 });
-afterEach(() => scope.end());
 
 async function start(example: string, env: Record<string, string>): Promise<number> {
   const outfile = `${out}${example.replace(/\W/g, '-')}.mjs`;

@@ -1,5 +1,5 @@
 import { TestClock } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type Answer, answering, echoPath } from '../test/answering.ts';
 import { Scope } from '../test/fixture.ts';
 import { wordsOf } from '../test/world.ts';
@@ -10,7 +10,6 @@ beforeEach(() => {
   clock = new TestClock();
   scope = new Scope(clock);
 });
-afterEach(() => scope.end());
 
 const write =
   (text: string): Answer =>

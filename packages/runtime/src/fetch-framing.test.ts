@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { answering, echoPath } from '../test/answering.ts';
 import { Scope } from '../test/fixture.ts';
 import { wordsOf } from '../test/world.ts';
@@ -7,7 +7,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const streamOf = (...chunks: string[]) =>
   new ReadableStream({

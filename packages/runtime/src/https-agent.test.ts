@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, ok, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
@@ -13,7 +13,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 test('a socket of httpsAgent that was busy at the swap does not go back into the pool', async () => {
   const volume = scope.volume({ 'ca.crt': one.pem });

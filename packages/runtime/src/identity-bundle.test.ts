@@ -1,5 +1,5 @@
 import { createServer, type TLSSocket } from 'node:tls';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { type Leaf, MockCa } from '../test/mock-ca.ts';
 import { listen, readByte, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
@@ -11,7 +11,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const NAME = 'credentialbundle.pem';
 const hello = (socket: TLSSocket) => socket.on('error', () => undefined).write('!');

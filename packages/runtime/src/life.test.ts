@@ -13,9 +13,8 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(async () => {
+afterEach(() => {
   vi.useRealTimers();
-  await scope.end();
 });
 
 test('several bundles are trusted together, and each follows its file', async () => {

@@ -18,7 +18,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   ours.isBroken = false;
-  return scope.end();
 });
 
 test('a fault in our own code is not reported as a bad certificate', async () => {

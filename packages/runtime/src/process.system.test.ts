@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { bundleRuntime, run } from '../test/bundle.ts';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -16,7 +16,6 @@ let blackHolePort = 0;
 
 beforeAll(async () => {
   ({ dir } = await bundleRuntime());
-  scope.after(() => rmSync(dir, { recursive: true, force: true }));
   const held: Socket[] = [];
   // An API server that accepts and never answers.
   blackHole = createServer((socket) => {
@@ -30,7 +29,6 @@ beforeAll(async () => {
     blackHole.close();
   });
 });
-afterAll(() => scope.end());
 
 const header = `import * as runtime from './runtime.mjs';
 const volume = ${JSON.stringify(volume.dir)};

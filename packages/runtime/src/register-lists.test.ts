@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import tls, { type SecureContext, type SecureContextOptions } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { hello } from '../test/servers.ts';
@@ -25,7 +25,6 @@ beforeAll(async () => {
   identity = await scope.identity(volume, { ca: false });
   patchTls(new FollowedMaterial({ trust, identity, caOnly: false }));
 });
-afterAll(() => scope.end());
 beforeEach(async () => {
   volume.write(files(leaf, one));
   await Promise.all([trust.reload(), identity.reload()]);

@@ -1,5 +1,5 @@
 import { createServer } from 'node:tls';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { hello } from '../test/servers.ts';
@@ -12,7 +12,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 test('under register the status shows new material only when every context of the program takes it', async () => {
   const leaf = one.leaf();

@@ -1,7 +1,7 @@
 import { constants, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import tls, { type TlsOptions } from 'node:tls';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { clientOf, mtls, one, servedIdentity, two } from '../test/served.ts';
 import { hello } from '../test/servers.ts';
@@ -13,7 +13,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 /** Of a client elsewhere: under register a client drops old sessions itself. */
 const connectElsewhere = tls.connect;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import tls from 'node:tls';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { hello } from '../test/servers.ts';
@@ -13,7 +13,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 test('under register a copy of a session does not resume past the removal of its CA', async () => {
   const target = scope.add(await listen(tls.createServer({ ...one.leaf(), maxVersion: 'TLSv1.2' }, hello)));

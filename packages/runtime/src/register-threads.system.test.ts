@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
 import { type Form, placeOf } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
@@ -44,20 +44,16 @@ if (isMainThread) {
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-const bundled = new Scope();
 let dir: string;
 let scope: Scope;
 
 beforeAll(async () => {
   ({ dir } = await bundleRuntime());
   writeFileSync(join(dir, 'threads.cjs'), PROGRAM);
-  bundled.after(() => rmSync(dir, { recursive: true, force: true }));
 });
-afterAll(() => bundled.end());
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const placed = async (form: Form) => {
   const volume = scope.volume({ 'ca.crt': one.pem });

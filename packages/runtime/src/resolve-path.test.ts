@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Scope } from '../test/fixture.ts';
 import { PathResolver } from './resolve-path.ts';
 
@@ -22,7 +22,6 @@ beforeEach(() => {
   version('..1');
   for (const file of ['tls.crt', 'tls.key']) symlinkSync(join('..data', file), join(dir, file));
 });
-afterEach(() => scope.end());
 
 test('a swap between two files of one load does not mix versions', async () => {
   const resolver = new PathResolver();

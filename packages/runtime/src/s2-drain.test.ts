@@ -25,7 +25,6 @@ beforeEach(() => {
   scope = new Scope(clock);
   volume = scope.volume({ 'ca.crt': one.pem });
 });
-afterEach(() => scope.end());
 
 describe.each(ADAPTERS)('S2.7: a stream under way over $name', (adapter) => {
   let target: Target;

@@ -1,7 +1,7 @@
 // Against: node:https, undici, fetch, gRPC, @kubernetes/client-node and inCluster().
 import { instant } from '@handover/material';
 import { atRest, TestClock } from '@handover/test-api-server';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { ADAPTERS, type Adapter, OVER_IN_CLUSTER } from '../test/adapters.ts';
 import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -44,7 +44,6 @@ beforeEach(() => {
   clock = new TestClock(instant(Date.now()));
   scope = new Scope(clock);
 });
-afterEach(() => scope.end());
 
 /** A client of a server that moves from CA to CA. After each swap of the file it is accepted within the bound, or this fails. */
 async function follows(adapter: Adapter, moves: readonly MockCa[], swapped?: () => void): Promise<void> {

@@ -1,7 +1,7 @@
 // Against: node:https, undici, fetch, gRPC and @kubernetes/client-node.
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ADAPTERS, type Client } from '../test/adapters.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -114,7 +114,7 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
 
   /** A client whose file changes unseen: a directory above the watched one is replaced, and the poll is a minute away. */
   const unseeing = async () => {
-    const root = mkdtempSync(join(tmpdir(), 'handover-unseen-'));
+    const root = temporaryFolder();
     for (const [name, ca] of [
       ['now', one],
       ['next', two],
@@ -132,7 +132,6 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
         renameSync(join(root, 'now'), join(root, 'old'));
         renameSync(join(root, 'next'), join(root, 'now'));
       },
-      remove: () => rmSync(root, { recursive: true }),
     };
   };
 
@@ -149,7 +148,6 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     await Promise.all(Array.from({ length: 25 }, () => late.getAnew(target)));
     expect(target.handshakes() - handshakes).toBeGreaterThanOrEqual(25);
     expect(reads().length - before).toBe(1);
-    late.remove();
   });
 
   test('10: an unknown authority forces one reload, and the request that met it succeeds', async () => {
@@ -158,6 +156,5 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     const second = await serve(two);
     late.change();
     await late.get(second);
-    late.remove();
   });
 });

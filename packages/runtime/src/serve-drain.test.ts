@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { Agent, createServer as createHttpsServer, request } from 'node:https';
 import { connect, createServer as createTlsServer, type Server, type TLSSocket } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { echo, echoClient, grpcServer } from '../test/adapters.ts';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
@@ -16,7 +16,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 // A server that closes idle connections by itself would hide the fault.
 const world = (create: () => Server, drainMs?: number) =>

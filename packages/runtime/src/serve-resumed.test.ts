@@ -4,7 +4,7 @@ import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { Client, Server } from '@grpc/grpc-js';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { clientOf, gateTo, mtls, one, servedIdentity, servedWorld, two } from '../test/served.ts';
@@ -16,7 +16,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 describe.each([
   ['a tls server', (served: () => void) => createTlsServer(mtls, (socket) => !socket.destroyed && served())],

@@ -1,6 +1,6 @@
 import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { createSecureContext, createServer as createTlsServer } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { echo, echoClient, grpcServer } from '../test/adapters.ts';
 import { files, next, Scope } from '../test/fixture.ts';
 import { type Leaf, MockCa } from '../test/mock-ca.ts';
@@ -15,7 +15,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const mtls = { requestCert: true, rejectUnauthorized: true };
 describe.each(KINDS)('S2.12: a %s server', (kind, create) => {

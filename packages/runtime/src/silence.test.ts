@@ -27,10 +27,9 @@ beforeEach(() => {
   warnings = [];
   process.on('warning', heard);
 });
-afterEach(async () => {
+afterEach(() => {
   process.off('warning', heard);
   system.outOfWatches = false;
-  await scope.end();
 });
 
 const MINUTE = 60_000;

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
 import { attempt, endProcesses, type Form, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
@@ -12,21 +12,17 @@ import { joinSibling } from './status-http.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-const bundled = new Scope();
 let dir: string;
 let scope: Scope;
 
 beforeAll(async () => {
   ({ dir } = await bundleRuntime());
-  bundled.after(() => rmSync(dir, { recursive: true, force: true }));
   writeFileSync(join(dir, 'worker.mjs'), WORKER);
   writeFileSync(join(dir, 'primary.cjs'), PRIMARY);
 });
-afterAll(() => bundled.end());
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 /** Each worker follows a file of its own, so that a test can leave one behind. */
 const WORKER = `

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
 import { instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Scope } from '../test/fixture.ts';
 import { eventually } from '../test/world.ts';
 import type { StatusDocument } from './index.ts';
@@ -22,7 +22,6 @@ beforeEach(() => {
   clock = new TestClock(instant(Date.now()));
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const within = <Result>(promise: Promise<Result>): Promise<Result> => clock.during(promise, BOUND_MS);
 

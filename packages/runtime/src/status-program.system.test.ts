@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bundleRuntime } from '../test/bundle.ts';
 import { attempt, type Form, Program, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
 import { Scope } from '../test/fixture.ts';
@@ -14,20 +14,16 @@ import { listenOnSocket } from './status-http.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-const bundled = new Scope();
 let dir: string;
 let scope: Scope;
 
 beforeAll(async () => {
   ({ dir } = await bundleRuntime());
   chmodSync(dir, 0o755);
-  bundled.after(() => rmSync(dir, { recursive: true, force: true }));
 });
-afterAll(() => bundled.end());
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 /** Only root can become another user. */
 const asRoot = test.skipIf(process.getuid?.() !== 0);

@@ -13,7 +13,7 @@ import {
 import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { HandoverError } from '@handover/material';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually } from '../test/world.ts';
@@ -25,7 +25,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 const ask = (options: object): Promise<{ status: number | undefined; body: string }> =>
   new Promise((resolve, reject) => {

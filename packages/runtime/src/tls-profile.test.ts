@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { KINDS } from '../test/servers.ts';
@@ -18,7 +18,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 /** The first process warning that says this. */
 const warning = (text: string) =>

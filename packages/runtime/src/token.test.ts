@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { openToken } from './index.ts';
 
@@ -7,7 +7,6 @@ let scope: Scope;
 beforeEach(() => {
   scope = new Scope();
 });
-afterEach(() => scope.end());
 
 test('S2.11: the next request carries the new token; a failed read keeps the last one', async () => {
   const volume = scope.volume({ token: 'first\n' });

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, ok, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
@@ -20,7 +20,6 @@ beforeEach(() => {
   scope = new Scope(clock);
   vi.mocked(files.readAll).mockClear();
 });
-afterEach(() => scope.end());
 
 const reads = () => vi.mocked(files.readAll).mock.calls.length;
 

@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { build } from 'esbuild';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
 
 /** The package from source as one file, material inlined: what a child process can import, whatever is built. */
 export async function bundleRuntime(): Promise<{ dir: string; index: string }> {
-  const dir = mkdtempSync(join(tmpdir(), 'handover-bundle-'));
+  const dir = temporaryFolder();
   await build({
     entryPoints: {
       runtime: join(src, 'index.ts'),

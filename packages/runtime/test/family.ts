@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { birthOf } from '../src/cluster-process.ts';
 import type { StatusDocument } from '../src/index.ts';
 import { eventually } from './world.ts';
@@ -130,15 +129,6 @@ export async function endProcesses(pids: readonly number[]): Promise<void> {
   for (const pid of all) for (const child of childrenOf(pid)) all.add(child); // grows while it is walked
   for (const pid of all) kill(pid);
   await eventually(() => [...all].every((pid) => birthOf(pid) === undefined));
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 export const ask = (where: object): Promise<StatusDocument> =>

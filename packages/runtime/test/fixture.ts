@@ -1,5 +1,6 @@
 import type { Clock } from '@handover/material';
 import type { TestClock } from '@handover/test-api-server';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { systemClock } from '../src/clock.ts';
 import { CLOCK } from '../src/clock-option.ts';
 import {
@@ -16,7 +17,7 @@ import type { Leaf, MockCa } from './mock-ca.ts';
 import { Volume } from './volume.ts';
 import { eventually } from './world.ts';
 
-/** Everything a test opened, by one clock, closed in one go. */
+/** Everything a test opened, by one clock, closed in one go when the test is over. Made outside a test: when those of the file are. */
 export class Scope {
   readonly clock: Clock;
   readonly #stop = new AbortController();
@@ -24,6 +25,8 @@ export class Scope {
 
   constructor(clock: Clock = systemClock) {
     this.clock = clock;
+    if (TestRunner.getCurrentTest() === undefined) afterAll(() => this.end());
+    else onTestFinished(() => this.end());
   }
 
   get signal(): AbortSignal {

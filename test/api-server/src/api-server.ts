@@ -2,6 +2,7 @@ import { type ConnectOptions, connect, type Kube, namespaces } from '@handover/k
 import type { Clock } from '@handover/material';
 import { onTestFinished } from 'vitest';
 import { FakeApiServer, type FakeApiServerOptions } from './fake-api-server.ts';
+import { namespaceObject } from './namespace-object.ts';
 import { TestClock } from './test-clock.ts';
 
 export interface ApiServerOptions<C extends Clock = TestClock> extends Omit<FakeApiServerOptions, 'clock'> {
@@ -33,7 +34,6 @@ export async function apiServer<C extends Clock = TestClock>(
     await server.stop();
   });
   const kube = connect(server.config, { signal: stop.signal, rate: false, clock, ...client });
-  for (const name of names)
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  for (const name of names) await kube.create(namespaces, namespaceObject(name));
   return { server, kube, clock, stop };
 }

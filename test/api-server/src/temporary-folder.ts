@@ -1,21 +1,38 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, onTestFinished, TestRunner } from 'vitest';
+import { onTestFinished, TestRunner } from 'vitest';
 
 /** Memory is faster for programs that sync each write, but nothing can be executed there. */
 const IN_MEMORY = '/dev/shm';
+
+// A program that was just killed may still write.
+const REMOVING = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const;
+
+// Not a variable of this module: the set-up of a tier may have loaded it from the sources, and a test from dist.
+const shared = globalThis as { handoverFolders?: string[] };
 
 export interface FolderOptions {
   /** Default: where the machine keeps temporary files. */
   readonly inMemory?: boolean;
 }
 
-/** An empty folder, removed when its test is over. Asked for outside a test, it is removed when the tests of the file are over. */
+/**
+ * An empty folder, removed when its test is over. Asked for outside a test, `beforeAll` included, it is removed after the file's last
+ * hook.
+ */
 export const temporaryFolder = ({ inMemory = false }: FolderOptions = {}): string => {
   const path = mkdtempSync(join(inMemory && existsSync(IN_MEMORY) ? IN_MEMORY : tmpdir(), 'handover-'));
-  const remove = (): void => rmSync(path, { recursive: true, force: true });
-  if (TestRunner.getCurrentTest() === undefined) afterAll(remove);
-  else onTestFinished(remove);
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => rmSync(path, REMOVING));
+  else {
+    // Not by `afterAll`: vitest ignores it once the tests run.
+    shared.handoverFolders ??= [];
+    shared.handoverFolders.push(path);
+  }
   return path;
+};
+
+/** Removes the folders that were asked for outside a test. The set-up of every tier calls it (scripts/ci/end-programs.ts). */
+export const removeFolders = (): void => {
+  for (const path of shared.handoverFolders?.splice(0) ?? []) rmSync(path, REMOVING);
 };

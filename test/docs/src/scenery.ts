@@ -1,8 +1,8 @@
 // What a reader already has at the start of a document: the minimum that its commands need.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { namespaceObject, temporaryFolder } from '@handover/test-api-server';
 import {
   apiServer,
   apiServerCrd,
@@ -11,8 +11,6 @@ import {
 } from '../../../packages/operator/test/cluster/openshift.ts';
 import { BUNDLE_CRD } from '../../../packages/operator/test/trust-manager/crd.ts';
 import { type Cluster, makeCa, type NodeCluster } from '../../cluster/src/index.ts';
-
-const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 
 const webhookConfiguration = (
   name: string,
@@ -37,20 +35,20 @@ const webhookConfiguration = (
 
 /** A reader's own webhook, without a caBundle. */
 export const webhook = async (cluster: Cluster): Promise<void> =>
-  cluster.apply(namespace('my-webhook'), webhookConfiguration('my-webhook'));
+  cluster.apply(namespaceObject('my-webhook'), webhookConfiguration('my-webhook'));
 
 /** The objects of Envoy Gateway's chart. */
 export const gateway = async (cluster: Cluster): Promise<void> => {
   const name = 'envoy-gateway-topology-injector.envoy-gateway-system';
   await cluster.apply(
-    namespace('envoy-gateway-system'),
+    namespaceObject('envoy-gateway-system'),
     webhookConfiguration(name, {}, 'MutatingWebhookConfiguration'),
   );
 };
 
 /** An aggregated API without a running server. */
 export const packagingApi = async (cluster: Cluster): Promise<void> => {
-  await cluster.apply(namespace('packaging'));
+  await cluster.apply(namespaceObject('packaging'));
   await cluster.apply(
     {
       apiVersion: 'v1',
@@ -75,7 +73,7 @@ export const packagingApi = async (cluster: Cluster): Promise<void> => {
 
 /** OpenShift's own kinds on a Kubernetes: there is no OpenShift here. */
 export const openShift = async (cluster: Cluster): Promise<void> => {
-  await cluster.apply(await apiServerCrd(), await clusterVersionCrd(), namespace('shop'));
+  await cluster.apply(await apiServerCrd(), await clusterVersionCrd(), namespaceObject('shop'));
   await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
   await cluster.apply(apiServer({ tlsSecurityProfile: { type: 'Intermediate', intermediate: {} } }));
   await setClusterVersion(cluster, '4.20.1');
@@ -95,7 +93,7 @@ export const theirSecret = async (cluster: Cluster): Promise<void> => {
     usage: 'server',
     dnsNames: ['web.shop.svc'],
   });
-  await cluster.apply(namespace('shop'));
+  await cluster.apply(namespaceObject('shop'));
   await cluster.kubectl(
     ...['create', 'secret', 'generic', 'web-tls', '-n', 'shop', '--type=kubernetes.io/tls'],
     ...[`--from-file=tls.crt=${certFile}`, `--from-file=tls.key=${keyFile}`],
@@ -109,7 +107,7 @@ export const theirSecret = async (cluster: Cluster): Promise<void> => {
 
 /** What trust-manager leaves: its kind, its namespace, and a CA to spread. */
 export const companyCa = async (cluster: Cluster): Promise<void> => {
-  await cluster.apply(BUNDLE_CRD, namespace('shop'), namespace('cert-manager'));
+  await cluster.apply(BUNDLE_CRD, namespaceObject('shop'), namespaceObject('cert-manager'));
   const { pem } = makeCa(join(cluster.directory, 'theirs'), 'ca', 'company CA');
   await cluster.kubectl(
     'create',
@@ -123,7 +121,7 @@ export const companyCa = async (cluster: Cluster): Promise<void> => {
 
 /** This machine's nginx under the name of the well-known image. */
 export const loadNginx = async (cluster: NodeCluster, program: string): Promise<void> => {
-  const empty = mkdtempSync(join(tmpdir(), 'handover-docs-nginx-'));
+  const empty = temporaryFolder();
   const files: Record<string, string> = {
     '/usr/sbin/nginx': realpathSync(program),
     // Its user, and the folders of its build.
@@ -143,5 +141,4 @@ export const loadNginx = async (cluster: NodeCluster, program: string): Promise<
     env: { PATH: '/usr/sbin:/bin' },
     entrypoint: ['nginx', '-e', 'stderr', '-g', 'daemon off;'],
   });
-  rmSync(empty, { recursive: true });
 };

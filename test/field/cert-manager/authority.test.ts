@@ -3,37 +3,28 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../../packages/operator/test/cluster/stage.ts';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
-import {
-  allHeard,
-  during,
-  gaps,
-  MOST_GAP,
-  row,
-  tooQuiet,
-} from '../../../packages/operator/test/rotation/traffic.ts';
-import { nodePart } from '../envoy/pods.ts';
-import { rolledOut } from '../src/program-pod.ts';
+import { NodeMesh } from '../src/node-mesh.ts';
+import { expectNoneFailed, PodTraffic } from '../src/pod-traffic.ts';
 import { type CertManager, startCertManager } from './cert-manager.ts';
 import { caIssuer, certificate, type IssuerRef, issuer } from './objects.ts';
 import { APPROVE_AUTHORITIES } from './roles.ts';
 
 const LONG = 600_000;
 const NAMESPACE = 'mesh';
-const RATE = 16;
 const AUTHORITY: IssuerRef = { group: 'handover.dev', kind: 'Authority', name: 'mesh' };
 /** One that follows its files, one that loads them ten seconds late, and one that reads them when it starts. */
-const PARTS = {
-  hot: { setting: { manner: 'hot' }, reload: 'hot' },
-  late: { setting: { manner: 'polling', delay: 10 }, reload: 'hot' },
-  once: { setting: { manner: 'frozen' }, reload: 'restart' },
+const PODS = {
+  hot: { setting: { manner: 'hot' }, annotations: { 'handover.dev/reload': 'hot' } },
+  late: { setting: { manner: 'polling', delay: 10 }, annotations: { 'handover.dev/reload': 'hot' } },
+  once: { setting: { manner: 'frozen' }, annotations: { 'handover.dev/reload': 'restart' } },
 } as const;
-type Name = keyof typeof PARTS;
-const NAMES = Object.keys(PARTS) as readonly Name[];
-const DIRECTIONS = NAMES.flatMap((from) => NAMES.filter((to) => to !== from).map((to) => `${from} → ${to}`));
+const MESH = new NodeMesh(PODS, { namespace: NAMESPACE, trust: 'mesh', rate: 16 });
+const NAMES = MESH.names;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let stage: RotationStage;
 let certManager: CertManager;
+let traffic: PodTraffic;
 
 const authority = {
   apiVersion: 'handover.dev/v1alpha1',
@@ -54,28 +45,6 @@ const fromSecret = async (name: string, key: string): Promise<string> => {
 const revision = (name: string): Promise<string> =>
   stage.cluster.kubectl('-n', NAMESPACE, 'get', 'certificate', name, '-o', 'jsonpath={.status.revision}');
 
-const startPods = async (): Promise<void> => {
-  const address = (name: Name): string => `10.96.0.${90 + NAMES.indexOf(name)}`;
-  const target = (name: Name) => ({
-    name,
-    address: `${address(name)}:8443`,
-    servername: `${name}.${NAMESPACE}.svc`,
-  });
-  for (const name of NAMES) {
-    await certManager.issued({ namespace: NAMESPACE, name });
-    const targets = NAMES.filter((other) => other !== name).map(target);
-    await stage.cluster.apply(
-      ...nodePart({
-        ...{ namespace: NAMESPACE, name, address: address(name), secret: name, trust: 'mesh' },
-        image: stage.image,
-        annotations: { 'handover.dev/reload': PARTS[name].reload },
-        setting: { ...PARTS[name].setting, rate: RATE, targets, collector: stage.collectorUrl },
-      }),
-    );
-  }
-  await rolledOut(stage.cluster, NAMESPACE, NAMES);
-};
-
 beforeAll(async () => {
   stage = await setRotationStage({});
   certManager = await startCertManager(stage.cluster);
@@ -91,9 +60,10 @@ beforeAll(async () => {
   await cluster.apply(authority);
   const bundle = ['-n', NAMESPACE, 'get', 'configmap', 'mesh', '--ignore-not-found', '-o', 'name'];
   await until(async () => (await cluster.kubectl(...bundle)) !== '', 'the bundle of the Authority', LONG);
-  await startPods();
-  stage.collector.go();
-  await until(async () => allHeard(stage.collector, DIRECTIONS), 'a call in every direction', LONG);
+  for (const name of NAMES) await certManager.issued({ namespace: NAMESPACE, name });
+  await MESH.start(stage);
+  traffic = new PodTraffic(stage, MESH.directions);
+  await traffic.start();
 }, 1_800_000);
 afterAll(() => stage?.stop());
 
@@ -106,7 +76,8 @@ test('the CA of the Issuer becomes the first generation, and nothing is issued a
 });
 
 test('issuerRef is changed and the CA rotated three times under load: no call fails, and only what reads its files once restarts', async () => {
-  const figures = await during(stage.collector, DIRECTIONS, async () => {
+  const what = `cert-manager ${certManager.version.slice(1)}, three rotations of an Authority`;
+  const figures = await traffic.during(what, async () => {
     await stage.cluster.apply(...NAMES.map((name) => certificate(NAMESPACE, name, AUTHORITY)));
     for (const name of NAMES)
       await until(async () => (await revision(name)) === '2', `a leaf of ${name} from the Authority`, LONG);
@@ -116,11 +87,7 @@ test('issuerRef is changed and the CA rotated three times under load: no call fa
       say(`rotation ${id}: ${((performance.now() - began) / 1000).toFixed(1)} s`);
     }
   });
-  say(row(`cert-manager ${certManager.version.slice(1)}, three rotations of an Authority`, figures));
-  say(`  ${gaps(figures)}`);
-  for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
-  expect(figures).toMatchObject({ failed: 0, reasons: [] });
-  expect(tooQuiet(figures, { each: 1, inAll: 12, gap: MOST_GAP })).toEqual([]);
+  expectNoneFailed(figures, { each: 1, inAll: 12 });
   for (const name of NAMES) expect(Number(await revision(name))).toBeGreaterThanOrEqual(5);
   for (const name of ['hot', 'late']) {
     const pods = ['-n', NAMESPACE, 'get', 'replicasets', '-l', `app=${name}`, '-o', 'name'];

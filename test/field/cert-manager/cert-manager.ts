@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { namespaceObject } from '@handover/test-api-server';
 import { findCainjector, type NodeCluster } from '@handover/test-cluster';
 import { until } from '../../../packages/operator/test/cluster/stage.ts';
 import { buildGo, moduleAt } from '../clients/build.ts';
@@ -56,7 +57,7 @@ const webhooks = (kind: 'Validating' | 'Mutating', path: string, rule: object): 
 });
 
 const objects = (image: string): readonly object[] => [
-  { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+  namespaceObject(NAMESPACE),
   ...roles(),
   ...programPod({ namespace: NAMESPACE, name: CONTROLLER, image, command: ['/app/controller'] }),
   ...programPod({

@@ -1,12 +1,14 @@
 // S2 with the clients it came from: pods whose API server gets another CA, and the file in their service account's volume.
 // Against: kube-rs, client-go and Node in pods; kube-apiserver.
-import { copyFileSync, mkdtempSync } from 'node:fs';
-import { loadavg, tmpdir } from 'node:os';
+import { copyFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { BUNDLED } from '../../../packages/operator/test/rotation/stage.ts';
 import { buildGo, buildRust } from './build.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -36,20 +38,12 @@ let cluster: NodeCluster;
 beforeAll(async () => {
   const go = await buildGo(here('programs/client-go'), 'client-go');
   const rust = await buildRust(here('programs/kube-rs'), 'kube-rs', 'follower');
-  const app = mkdtempSync(join(tmpdir(), 'handover-clients-'));
+  const app = temporaryFolder();
   await build({
     entryPoints: [here('programs/node/handover.ts'), here('programs/node/once.ts')],
     outdir: app,
     outExtension: { '.js': '.mjs' },
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    conditions: ['source'],
-    banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom('/');",
-    },
-    logLevel: 'warning',
+    ...BUNDLED,
   });
   copyFileSync(join(go, 'client-go'), join(app, 'client-go'));
   copyFileSync(rust, join(app, 'follower'));

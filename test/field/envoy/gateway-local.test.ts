@@ -1,14 +1,15 @@
 // Envoy Gateway's certgen on one machine, and its chart's hook: what docs/recipes/envoy-gateway.md says about them.
 // Against: Envoy Gateway's certgen --local, and its chart.
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, uptime } from 'node:os';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { instant, parseCertificates } from '@handover/material';
+import { temporaryFolder } from '@handover/test-api-server';
 import { findHelm } from '@handover/test-cluster';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { handover as handoverAt } from '../../../packages/cli/test/capture.ts';
 import { recipe } from '../../../packages/operator/test/cluster/certgen-stage.ts';
@@ -19,11 +20,6 @@ const run = promisify(execFile);
 const HANDOVER = fileURLToPath(new URL('../../../packages/cli/bin/handover.js', import.meta.url));
 const NAMES = ['envoy', 'envoy-gateway', 'envoy-rate-limit'] as const;
 
-const folder = (): string => {
-  const made = mkdtempSync(join(tmpdir(), 'handover-field-'));
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  return made;
-};
 const theirCertgen = (cwd: string): Promise<unknown> =>
   run(findTheirCertgen(), ['--local', '--config-home', 'eg'], { cwd });
 /** `NAME/FILE`, without the folders that hold the versions. */
@@ -37,7 +33,7 @@ const [, section = ''] = /## On one machine, without Kubernetes\n([\s\S]*?)\n## 
 const [, commands = ''] = /```sh\n([\s\S]*?)```/.exec(section) ?? [];
 
 test('S3.1 on one machine the recipe’s commands give Envoy Gateway the files of its own certgen --local, in the same places', async () => {
-  const [theirs, ours] = [folder(), folder()];
+  const [theirs, ours] = [temporaryFolder(), temporaryFolder()];
   await theirCertgen(theirs);
   expect(commands).toContain('handover certgen');
   writeFileSync(join(ours, 'handover'), `#!/bin/sh\nexec '${process.execPath}' '${HANDOVER}' "$@"\n`);
@@ -49,7 +45,7 @@ test('S3.1 on one machine the recipe’s commands give Envoy Gateway the files o
 });
 
 test('S3.11 files of certgen --local, moved as the recipe says, are taken over to the end: trust first, then a new leaf, same HMAC', async () => {
-  const dir = folder();
+  const dir = temporaryFolder();
   await theirCertgen(dir);
   const read = (path: string): string => readFileSync(join(dir, 'eg/certs', path), 'latin1');
   const before = ['envoy/tls.crt', 'envoy/ca.crt', 'envoy-oidc-hmac/hmac-secret'].map(read);
@@ -99,7 +95,7 @@ test('S3.11 files of certgen --local, moved as the recipe says, are taken over t
 });
 
 test('S3.1 the chart’s hook does not overwrite, and --no-hooks leaves it out', async () => {
-  const chart = join(folder(), 'chart');
+  const chart = join(temporaryFolder(), 'chart');
   copyOf(join(gatewaySource(), 'charts/gateway-helm'), chart);
   // What its release does with the values.
   const values = readFileSync(join(chart, 'values.tmpl.yaml'), 'utf8')

@@ -1,25 +1,17 @@
 // Envoy (BoringSSL) in pods on a real node, with Secrets of the operator, through rotations under load.
 // Against: Envoy (BoringSSL) in pods on a real node.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resource, until } from '../../../packages/operator/test/cluster/stage.ts';
+import { resource } from '../../../packages/operator/test/cluster/stage.ts';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
-import {
-  allHeard,
-  during,
-  gaps,
-  MOST_GAP,
-  row,
-  tooQuiet,
-} from '../../../packages/operator/test/rotation/traffic.ts';
 import { envoyVersion } from '../src/envoy.ts';
+import { expectNoneFailed, PodTraffic } from '../src/pod-traffic.ts';
 import { loadEnvoy } from './image.ts';
 import { type EnvoyPart, envoyPart, mtlsAddress, type NodePart, nodePart, through } from './pods.ts';
 
 const NAMESPACE = 'field';
-const LONG = 600_000;
 /** Calls per second of each Node pod, over all its directions. */
 const RATE = 24;
-const LEAST = { each: 0.5, inAll: 8, gap: MOST_GAP };
+const LEAST = { each: 0.5, inAll: 8 };
 const NAMES = ['envoy-a', 'envoy-b', 'hot', 'late'] as const;
 type Name = (typeof NAMES)[number];
 const addressOf = (name: Name): string => `10.96.0.${60 + NAMES.indexOf(name)}`;
@@ -28,7 +20,6 @@ const targetOf = (name: Name) => ({
   address: `${addressOf(name)}:8443`,
   servername: `${name}.field.svc`,
 });
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let stage: RotationStage;
 beforeAll(async () => {
@@ -74,7 +65,7 @@ const DIRECTIONS: readonly string[] = [
 ];
 
 test('S3.6 Envoy as mTLS server and client in pods on a real node: three rotations under load, 0 failed', async () => {
-  const { cluster, collector } = stage;
+  const { cluster } = stage;
   const image = await loadEnvoy(cluster);
   await cluster.kubectl('create', 'namespace', NAMESPACE);
   const operator = stage.startOperator();
@@ -86,22 +77,19 @@ test('S3.6 Envoy as mTLS server and client in pods on a real node: three rotatio
   await cluster.apply(...parts(image));
   for (const name of NAMES)
     await cluster.kubectl('rollout', 'status', `deployment/${name}`, '-n', NAMESPACE, '--timeout=300s');
-  collector.go();
-  await until(async () => allHeard(collector, DIRECTIONS), 'a call in every direction', LONG);
+  const traffic = new PodTraffic(stage, DIRECTIONS);
+  await traffic.start();
   const restarts = () =>
     cluster.kubectl('get', 'pods', '-n', NAMESPACE, '-o', 'jsonpath={.items[*].metadata.uid}');
   const pods = await restarts();
   for (const rotation of [1, 2, 3]) {
-    const figures = await during(collector, DIRECTIONS, async () => {
+    const what = `Envoy ${envoyVersion()}, pods, rotation ${rotation}`;
+    const figures = await traffic.during(what, async () => {
       const wait = ['--home', 'kube', '--wait', '--timeout', '14m'];
       await stage.handover('rotate', 'field/field', '--id', `r${rotation}`, ...wait);
     });
-    say(row(`Envoy ${envoyVersion()}, pods, rotation ${rotation}`, figures));
-    say(`  ${gaps(figures)}`);
-    for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
-    expect(figures).toMatchObject({ failed: 0, reasons: [] });
+    expectNoneFailed(figures, LEAST);
     expect(Object.keys(figures.directions).sort()).toEqual([...DIRECTIONS].sort());
-    expect(tooQuiet(figures, LEAST)).toEqual([]);
   }
   const told = await stage.handover('status', 'field/field', '--home', 'kube', '--json');
   const [authority] = JSON.parse(told).authorities;

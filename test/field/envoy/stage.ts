@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { freePort, temporaryFolder } from '@handover/test-api-server';
+import { expect } from 'vitest';
 import { findEnvoy } from '../src/envoy.ts';
 import type { Direction } from '../src/load.ts';
-import { freePort, handover, startHandover, startProgram } from '../src/processes.ts';
+import { handover, startHandover, startProgram } from '../src/processes.ts';
 import { argumentsFor, type EnvoySetting, filesOf, type Watching } from './config.ts';
 import { callMtls, callThrough, hotPeer, latePeer, type Peer } from './peer.ts';
 
@@ -66,8 +66,7 @@ export interface EnvoyStage {
  * and is called by everyone.
  */
 export async function setStage(): Promise<EnvoyStage> {
-  const dir = mkdtempSync(join(tmpdir(), 'handover-field-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  const dir = temporaryFolder();
   const tls = (name: string): string => join(dir, 'out/default/secrets', name);
   const ports = Object.fromEntries(
     await Promise.all(NAMES.map(async (name) => [name, await freePort()] as const)),

@@ -1,24 +1,14 @@
 // A Leaf, a Certificate of cert-manager, an adopted CA and a pod certificate in one mesh, through three rotations under load.
 // Against: cert-manager, a kubelet that makes keys for pods, and Node programs in pods on a real node.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { until } from '../../../packages/operator/test/cluster/stage.ts';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
-import {
-  allHeard,
-  during,
-  gaps,
-  MOST_GAP,
-  row,
-  tooQuiet,
-} from '../../../packages/operator/test/rotation/traffic.ts';
 import { type CertManager, startCertManager } from '../cert-manager/cert-manager.ts';
 import { APPROVE_AUTHORITIES } from '../cert-manager/roles.ts';
+import { expectNoneFailed, PodTraffic } from '../src/pod-traffic.ts';
 import { AUTHORITY, DIRECTIONS, HOT, NAMESPACE, startMesh } from './mesh.ts';
 
-const LONG = 600_000;
 /** The kubelet gets a new certificate ten minutes after the last, and the rotation waits for it. */
 const ROTATION = '25m';
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 let stage: RotationStage;
 let certManager: CertManager;
@@ -36,22 +26,17 @@ const podsOf = (app: string): Promise<string> =>
 const hotPods = async (): Promise<readonly string[]> => Promise.all(HOT.map(podsOf));
 
 test('certificates by four ways: three rotations under load, 0 failed, no hot pod restarted', async () => {
-  const { collector } = stage;
   const operator = stage.startOperator();
   await startMesh(stage, certManager);
-  collector.go();
-  await until(async () => allHeard(collector, DIRECTIONS), 'a call in every direction', LONG);
+  const traffic = new PodTraffic(stage, DIRECTIONS);
+  await traffic.start();
   const before = await hotPods();
   for (const rotation of [1, 2, 3]) {
-    const figures = await during(collector, DIRECTIONS, async () => {
+    const figures = await traffic.during(`four ways, rotation ${rotation}`, async () => {
       const wait = ['--home', 'kube', '--wait', '--timeout', ROTATION];
       await stage.handover('rotate', `${NAMESPACE}/${AUTHORITY}`, '--id', `r${rotation}`, ...wait);
     });
-    say(row(`four ways, rotation ${rotation}`, figures));
-    say(`  ${gaps(figures)}`);
-    for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
-    expect(figures).toMatchObject({ failed: 0, reasons: [] });
-    expect(tooQuiet(figures, { each: 1, inAll: 16, gap: MOST_GAP })).toEqual([]);
+    expectNoneFailed(figures, { each: 1, inAll: 16 });
   }
   const told = await stage.handover('status', `${NAMESPACE}/${AUTHORITY}`, '--home', 'kube', '--json');
   expect(JSON.parse(told).authorities[0]).toMatchObject({

@@ -2,19 +2,16 @@ import { resource } from '../../../packages/operator/test/cluster/stage.ts';
 import type { RotationStage } from '../../../packages/operator/test/rotation/stage.ts';
 import type { CertManager } from '../cert-manager/cert-manager.ts';
 import { caIssuer, certificate, type IssuerRef, issuer } from '../cert-manager/objects.ts';
-import { nodePart } from '../envoy/pods.ts';
-import { rolledOut } from '../src/program-pod.ts';
+import { NodeMesh } from '../src/node-mesh.ts';
 
 export const NAMESPACE = 'mesh';
 export const AUTHORITY = 'mesh';
 const SIGNER = `handover.dev/${NAMESPACE}.${AUTHORITY}`;
-/** Calls per second of each pod, over all its directions. */
-const RATE = 12;
 const PROBED = { 'handover.dev/reload': 'hot', 'handover.dev/probe': '8443/mtls' };
 const ACKNOWLEDGED = { 'handover.dev/ack-port': '8081' };
 
 /** The pods of the procedure beside this (`../trust-manager/mesh.ts`), and one whose key the kubelet makes. */
-const PARTS = {
+const PODS = {
   /** A Leaf. */
   hot: { setting: { manner: 'hot', ack: true }, annotations: ACKNOWLEDGED },
   /** A Certificate of cert-manager that names the Authority. */
@@ -24,12 +21,9 @@ const PARTS = {
   /** A projected pod certificate. */
   pod: { setting: { manner: 'hot', ack: true }, annotations: ACKNOWLEDGED, signer: SIGNER },
 } as const;
-type Name = keyof typeof PARTS;
-const NAMES = Object.keys(PARTS) as readonly Name[];
+const MESH = new NodeMesh(PODS, { namespace: NAMESPACE, trust: `${AUTHORITY}-trust`, rate: 12 });
 export const HOT = ['hot', 'late', 'pod'] as const;
-export const DIRECTIONS = NAMES.flatMap((from) =>
-  NAMES.filter((to) => to !== from).map((to) => `${from} → ${to}`),
-);
+export const DIRECTIONS = MESH.directions;
 
 const AUTHORITY_REF: IssuerRef = { group: 'handover.dev', kind: 'Authority', name: AUTHORITY };
 const LEAF = {
@@ -39,29 +33,6 @@ const LEAF = {
   usages: ['server', 'client'],
 };
 const BOTH_USAGES = { usages: ['digital signature', 'server auth', 'client auth'] };
-
-const addressOf = (name: Name): string => `10.96.0.${100 + NAMES.indexOf(name)}`;
-const targetOf = (name: Name) => ({
-  name,
-  address: `${addressOf(name)}:8443`,
-  servername: `${name}.${NAMESPACE}.svc`,
-});
-
-const objectsOf = (stage: RotationStage, name: Name): readonly object[] => {
-  const part = PARTS[name];
-  return nodePart({
-    ...{ namespace: NAMESPACE, name, address: addressOf(name), secret: name, trust: `${AUTHORITY}-trust` },
-    ...('signer' in part ? { signer: part.signer } : {}),
-    image: stage.image,
-    annotations: part.annotations,
-    setting: {
-      ...part.setting,
-      rate: RATE,
-      targets: NAMES.filter((other) => other !== name).map(targetOf),
-      collector: stage.collectorUrl,
-    },
-  });
-};
 
 /** A cert-manager user's CA and one of its certificates first; then the Authority takes that CA over, and the others join. */
 export async function startMesh(stage: RotationStage, certManager: CertManager): Promise<void> {
@@ -81,6 +52,5 @@ export async function startMesh(stage: RotationStage, certManager: CertManager):
   );
   await certManager.issued({ namespace: NAMESPACE, name: 'late' });
   await certManager.issued({ namespace: NAMESPACE, name: 'once' });
-  for (const name of NAMES) await cluster.apply(...objectsOf(stage, name));
-  await rolledOut(cluster, NAMESPACE, NAMES);
+  await MESH.start(stage);
 }

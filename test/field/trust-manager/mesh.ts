@@ -1,24 +1,19 @@
 import type { RotationStage } from '../../../packages/operator/test/rotation/stage.ts';
 import type { CertManager } from '../cert-manager/cert-manager.ts';
 import { caIssuer, certificate, issuer } from '../cert-manager/objects.ts';
-import { nodePart } from '../envoy/pods.ts';
-import { rolledOut } from '../src/program-pod.ts';
+import { NodeMesh } from '../src/node-mesh.ts';
 import { bundle, TRUST_NAMESPACE } from './trust-manager.ts';
 
 export const NAMESPACE = 'mesh';
-/** Calls per second of each pod, over all its directions. */
-const RATE = 16;
 /** One that follows its files, one that loads them ten seconds late, and one that reads them when it starts. */
-const PARTS = {
-  hot: { manner: 'hot' },
-  late: { manner: 'polling', delay: 10 },
-  once: { manner: 'frozen' },
+const PODS = {
+  hot: { setting: { manner: 'hot' } },
+  late: { setting: { manner: 'polling', delay: 10 } },
+  once: { setting: { manner: 'frozen' } },
 } as const;
-type Name = keyof typeof PARTS;
-export const NAMES = Object.keys(PARTS) as readonly Name[];
-export const DIRECTIONS = NAMES.flatMap((from) =>
-  NAMES.filter((to) => to !== from).map((to) => `${from} → ${to}`),
-);
+const MESH = new NodeMesh(PODS, { namespace: NAMESPACE, trust: 'mesh', rate: 16 });
+export const NAMES = MESH.names;
+export const DIRECTIONS = MESH.directions;
 
 /** The roots that the Bundle gives out: copies, because a source that is the issuer's own Secret would change at once. */
 export const roots = (data: Readonly<Record<string, string>>): object => ({
@@ -51,22 +46,6 @@ export async function startMesh(stage: RotationStage, certManager: CertManager):
     }),
     ...NAMES.map((name) => certificate(NAMESPACE, name, issuer('mesh'))),
   );
-  const address = (name: Name): string => `10.96.0.${90 + NAMES.indexOf(name)}`;
-  const target = (name: Name) => ({
-    name,
-    address: `${address(name)}:8443`,
-    servername: `${name}.${NAMESPACE}.svc`,
-  });
-  for (const name of NAMES) {
-    await certManager.issued({ namespace: NAMESPACE, name });
-    const targets = NAMES.filter((other) => other !== name).map(target);
-    await cluster.apply(
-      ...nodePart({
-        ...{ namespace: NAMESPACE, name, address: address(name), secret: name, trust: 'mesh' },
-        image: stage.image,
-        setting: { ...PARTS[name], rate: RATE, targets, collector: stage.collectorUrl },
-      }),
-    );
-  }
-  await rolledOut(cluster, NAMESPACE, NAMES);
+  for (const name of NAMES) await certManager.issued({ namespace: NAMESPACE, name });
+  await MESH.start(stage);
 }

@@ -5,16 +5,9 @@ import { makeCa } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { until } from '../../../packages/operator/test/cluster/stage.ts';
 import { type RotationStage, setRotationStage } from '../../../packages/operator/test/rotation/stage.ts';
-import {
-  allHeard,
-  during,
-  gaps,
-  MOST_GAP,
-  row,
-  tooQuiet,
-} from '../../../packages/operator/test/rotation/traffic.ts';
 import { type CertManager, startCertManager } from '../cert-manager/cert-manager.ts';
 import { caCertificate } from '../cert-manager/objects.ts';
+import { expectNoneFailed, PodTraffic } from '../src/pod-traffic.ts';
 import { rolledOut } from '../src/program-pod.ts';
 import { DIRECTIONS, NAMES, NAMESPACE, rootIn, roots, startMesh } from './mesh.ts';
 import { startTrustManager, type TrustManager } from './trust-manager.ts';
@@ -29,6 +22,7 @@ const BETWEEN_RELOADING = ['hot → late', 'late → hot'];
 let stage: RotationStage;
 let certManager: CertManager;
 let trustManager: TrustManager;
+let traffic: PodTraffic;
 
 beforeAll(async () => {
   stage = await setRotationStage({}, { bare: true });
@@ -36,8 +30,8 @@ beforeAll(async () => {
   const unused = makeCa(stage.cluster.directory, 'default', 'default');
   trustManager = await startTrustManager(stage.cluster, unused.pem);
   await startMesh(stage, certManager);
-  stage.collector.go();
-  await until(async () => allHeard(stage.collector, DIRECTIONS), 'a call in every direction', LONG);
+  traffic = new PodTraffic(stage, DIRECTIONS);
+  await traffic.start();
 }, 1_800_000);
 afterAll(() => stage?.stop());
 
@@ -133,16 +127,14 @@ const withVersions = (what: string): string =>
   `cert-manager ${certManager.version.slice(1)}, trust-manager ${trustManager.version.slice(1)}, ${what}`;
 
 test('each step taken as soon as the objects of the one before are written: calls fail', async () => {
-  const figures = await during(stage.collector, DIRECTIONS, async () => {
+  const what = withVersions('each step once the objects of the last are written');
+  const figures = await traffic.during(what, async () => {
     await rotate('mesh-ca', 'mesh-ca-2', async () => {});
     // The program that reads its files once never learns of it; the others do, when their kubelet has written them.
     const ca = await rootIn(stage, 'mesh-ca-2');
     for (const name of RELOADING) await until(() => hasOnly(name, ca), `new files of ${name}`, LONG);
     await until(() => isCalm(BETWEEN_RELOADING), 'the pods that reload to reach each other', LONG);
   });
-  say(row(withVersions('each step once the objects of the last are written'), figures));
-  say(`  ${gaps(figures)}`);
-  for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
   // Else this load would not see an unsafe rotation.
   expect(figures.failed).toBeGreaterThan(0);
   const between = BETWEEN_RELOADING.map((name) => figures.directions[name]?.failed ?? 0);
@@ -152,12 +144,7 @@ test('each step taken as soon as the objects of the one before are written: call
 test('every workload restarted after each of the three changes: no call fails', async () => {
   await restartAll();
   await until(() => isCalm(DIRECTIONS), 'every direction to work', LONG);
-  const figures = await during(stage.collector, DIRECTIONS, () =>
-    rotate('mesh-ca-2', 'mesh-ca-3', restartAll),
-  );
-  say(row(withVersions('every workload restarted after each of three steps'), figures));
-  say(`  ${gaps(figures)}`);
-  for (const reason of figures.reasons.slice(0, 5)) say(`  ${reason}`);
-  expect(figures).toMatchObject({ failed: 0, reasons: [] });
-  expect(tooQuiet(figures, { each: 1, inAll: 12, gap: MOST_GAP })).toEqual([]);
+  const what = withVersions('every workload restarted after each of three steps');
+  const figures = await traffic.during(what, () => rotate('mesh-ca-2', 'mesh-ca-3', restartAll));
+  expectNoneFailed(figures, { each: 1, inAll: 12 });
 });

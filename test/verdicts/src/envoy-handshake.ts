@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { createServer } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { temporaryFolder } from '@handover/test-api-server';
 import { findEnvoy } from '../../field/src/envoy.ts';
 import type { Exhibit, Judge } from './judges.ts';
 
@@ -154,7 +154,7 @@ const onClient = (place: Place, exhibit: Exhibit): Promise<string> =>
 
 /** One Envoy with a listener and an upstream for each exhibit; every opinion is a real handshake with it. */
 export const envoyHandshakes: Judge = async (root, exhibits) => {
-  const place: Place = { root, sockets: mkdtempSync(join(tmpdir(), 'handover-envoy-')) };
+  const place: Place = { root, sockets: temporaryFolder() };
   const file = join(place.sockets, 'envoy.json');
   writeFileSync(file, JSON.stringify(bootstrap(place, exhibits)), { mode: 0o600 });
   const flags = ['--concurrency', '1', '--disable-hot-restart', '--log-level', 'error'];
@@ -177,6 +177,5 @@ export const envoyHandshakes: Judge = async (root, exhibits) => {
   } finally {
     child.kill('SIGTERM');
     await ended;
-    rmSync(place.sockets, { recursive: true, force: true });
   }
 };

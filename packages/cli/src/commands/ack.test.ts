@@ -1,12 +1,10 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hour, instant } from '@handover/material';
-import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 const at = (ms: number, ...args: readonly string[]) =>
   handover([...args, '--home', `dir:${dir}`], { now: instant(NOW + ms) });
@@ -15,7 +13,7 @@ const status = async (ms: number) =>
   JSON.parse((await at(ms, 'status', 'default/internal', '--json')).stdout).authorities[0];
 const BILLING = 'consumers: [{name: billing, presents: true, verifies: true, reload: restart}]';
 const begin = async (consumers = BILLING): Promise<void> => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   const file = join(dir, 'handover.yaml');
   writeFileSync(file, readFileSync(file, 'utf8').replace('  lifetime: 5y', `  lifetime: 5y\n  ${consumers}`));

@@ -1,5 +1,5 @@
 // Runs of certgen long after the first one, as a CronJob makes them: without --overwrite and without --wait.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Certificate,
@@ -14,13 +14,12 @@ import {
 import { TestClock, temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW, type Ran, turning } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 let passed = 0;
 beforeEach(() => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   passed = 0;
 });
 const NAMESPACE = 'envoy-gateway-system';
@@ -88,7 +87,7 @@ test('a plain run replaces all certificates after they have expired', async () =
 });
 
 test('a plain run renews a leaf that is due, and no other', async () => {
-  const file = join(root, 'two.yaml');
+  const file = join(temporaryFolder(), 'two.yaml');
   writeFileSync(file, `${authority('own')}${leaf('short', '90d', 'own')}${leaf('long', '1y', 'own')}`);
   await run('-f', file);
   const before = ['short', 'long'].map((name) => certificates(name, 'tls.crt')[0]?.fingerprint);
@@ -120,7 +119,7 @@ test('S3.8 a plain run ends a rotation that a run without --wait began: the old 
 });
 
 test('S3.2 a plain run leaves an expired CA out of bundles once it has expired by clocks that are an hour behind, and not before', async () => {
-  const file = join(root, 'brief.yaml');
+  const file = join(temporaryFolder(), 'brief.yaml');
   const spec = 'spec: {lifetime: 10d, rotation: {strategy: Instant, reloadWithin: 3h}}\n';
   writeFileSync(file, `${authority('own')}${spec}${leaf('envoy', '10d', 'own')}`);
   await run('-f', file);
@@ -181,7 +180,7 @@ test.each([['--rotation-id=takeover'], ['--overwrite']])(
 
 /** Secrets of another program, made so long ago: they hold no CA key. */
 const adoptable = async (age: number, lifetime = '5y'): Promise<void> => {
-  const donor = mkdtempSync(join(root, 'donor-'));
+  const donor = temporaryFolder({ inMemory: true });
   const file = join(donor, 'resources.yaml');
   const leaves = NAMES.map((name) => leaf(name, lifetime, 'other'));
   writeFileSync(file, `${authority('other')}${leaves.join('')}`);

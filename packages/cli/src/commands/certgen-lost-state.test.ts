@@ -5,13 +5,12 @@ import { type Certificate, instant, minute, parseCertificates, verifyChain } fro
 import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { handover, NOW, type Ran } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 let passed = 0;
 beforeEach(() => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   passed = 0;
 });
 const NAMESPACE = 'envoy-gateway-system';
@@ -133,7 +132,7 @@ test.each(NAMES)(
 test.each(NAMES)(
   'certgen --overwrite takes over Secrets of another program of which %s is missing, as the message says',
   async (missing) => {
-    const donor = join(root, `donor-${count}`);
+    const donor = newHome();
     await handover(['certgen', '--preset', 'envoy-gateway', '--home', `dir:${donor}`], { now: at() });
     for (const name of NAMES.filter((one) => one !== missing)) {
       mkdirSync(secret(name), { recursive: true });
@@ -185,10 +184,11 @@ const restored = async (): Promise<string | undefined> => {
   await certgen();
   await certgen('--rotation-id', 'r');
   const [distrusted] = fingerprints('envoy');
-  cpSync(state(), join(root, 'backup.json'));
+  const backup = join(temporaryFolder(), 'backup.json');
+  cpSync(state(), backup);
   expect(await ask('distrust', ID, '--generation', '2', '--yes')).toMatchObject({ code: 0 });
   passed += minute;
-  cpSync(join(root, 'backup.json'), state());
+  cpSync(backup, state());
   return distrusted;
 };
 

@@ -4,13 +4,12 @@ import { type Certificate, instant, parseCertificates, verifyChain } from '@hand
 import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 let now = 0;
 beforeEach(() => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   now = 0;
 });
 const SECRETS = ['envoy', 'envoy-gateway', 'envoy-oidc-hmac', 'envoy-rate-limit'];
@@ -109,7 +108,7 @@ describe('certgen --preset envoy-gateway', () => {
   });
 
   test('S3.11 Secrets without a kept CA key are left alone, or taken over: trusted first, leaves later', async () => {
-    const donor = join(root, `donor-${count}`);
+    const donor = newHome();
     await handover(['certgen', '--preset', 'envoy-gateway', '--home', `dir:${donor}`]);
     for (const name of ['envoy', 'envoy-gateway', 'envoy-rate-limit']) {
       mkdirSync(secret(name), { recursive: true });
@@ -140,7 +139,7 @@ describe('certgen --preset envoy-gateway', () => {
 });
 
 test('certgen with resources of one’s own, in a namespace, waits until it is complete', async () => {
-  const file = join(root, 'own.yaml');
+  const file = join(temporaryFolder(), 'own.yaml');
   writeFileSync(
     file,
     `apiVersion: handover.dev/v1alpha1

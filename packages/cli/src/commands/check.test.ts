@@ -1,15 +1,13 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { day, hour, instant } from '@handover/material';
-import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 const begin = async (edit = (yaml: string): string => yaml): Promise<void> => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   const file = join(dir, 'handover.yaml');
   writeFileSync(file, edit(readFileSync(file, 'utf8')));
@@ -139,7 +137,7 @@ test('check warns of a clock that jumped ahead', async () => {
 
 test('check warns of files of another program', async () => {
   await begin((yaml) => yaml.replace('authority: internal', 'secretName: theirs\n  authority: internal'));
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   mkdirSync(join(dir, 'out/default/configmaps/internal-trust'), { recursive: true });
   writeFileSync(join(dir, 'out/default/configmaps/internal-trust/x'), '');
@@ -161,7 +159,7 @@ test('check is critical over an invalid resource, and over a file that is no YAM
 });
 
 test('check is UNKNOWN over a home that cannot be read, and over thresholds in the wrong order', async () => {
-  dir = join(root, 'nowhere');
+  dir = newHome();
   expect(await check()).toMatchObject({
     code: 3,
     line: expect.stringMatching(/^HANDOVER UNKNOWN - HOME_MISSING: /),

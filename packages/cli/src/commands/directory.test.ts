@@ -3,15 +3,14 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { MemoryAuthorities } from '@handover/engine';
 import { instant } from '@handover/material';
-import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { eventually, TestClock } from '@handover/test-api-server';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Around, ERROR_LINE, goOn, handover, NOW, turning } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 beforeEach(() => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
 });
 
 const at = (seconds: number): Around => ({ now: instant(NOW + seconds * 1000) });
@@ -263,7 +262,7 @@ spec:
       code: 0,
       stdout: expect.stringContaining('default/secrets/web             ok/ok'),
     });
-    const other = join(root, 'other');
+    const other = newHome();
     await handover(['init', other]);
     await handover(['run', other, '--once']);
     const bundle = 'out/default/configmaps/internal-trust/ca.crt';

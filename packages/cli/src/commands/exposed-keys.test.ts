@@ -1,16 +1,14 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 const WEB = 'default/secrets/web';
 
 /** A home whose Leaf has these further fields, after one pass. */
 const begin = async (fields = ''): Promise<string> => {
-  const dir = join(root, `home-${++count}`);
+  const dir = newHome();
   expect((await handover(['init', dir])).code).toBe(0);
   mkdirSync(join(dir, 'etc'), { mode: 0o755 });
   const yaml = join(dir, 'handover.yaml');

@@ -1,12 +1,10 @@
 import { existsSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 const API = `---
 apiVersion: handover.dev/v1alpha1
@@ -23,7 +21,7 @@ const asked = async (): Promise<{ verify: number; check: string; said: string }>
 };
 
 beforeEach(async () => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   await mkdir(join(dir, 'etc'), { mode: 0o755 });
   const yaml = join(dir, 'handover.yaml');

@@ -1,14 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { TestClock } from '@handover/test-api-server';
-import { afterAll, expect, test } from 'vitest';
+import { TestClock, temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'handover-operator-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const write = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);

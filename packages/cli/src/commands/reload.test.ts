@@ -2,11 +2,9 @@ import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import type { HookStatus, Status } from '@handover/engine';
 import { instant } from '@handover/material';
-import { temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
-
-const scratch = temporaryFolder({ inMemory: true });
+import { newHome } from '../../test/home.ts';
 
 const API = 'apiVersion: handover.dev/v1alpha1';
 const yamlOf = (leaf: string, bundle: string): string =>
@@ -16,9 +14,8 @@ const yamlOf = (leaf: string, bundle: string): string =>
     `${API}\nkind: TrustBundle\nmetadata: {name: shared}\nspec: {sources: [{authority: default/mesh}], targets: [{configMap: {name: shared}}], reload: ${bundle}}`,
   ].join('\n---\n');
 
-let count = 0;
 const homeWith = (script: string, bundle = '{command: [sh, -c, echo bundle >> ran]}'): string => {
-  const home = join(scratch, `home-${++count}`);
+  const home = newHome();
   mkdirSync(home, { mode: 0o755 });
   const leaf = `{command: ${JSON.stringify(['sh', '-c', script])}}`;
   writeFileSync(join(home, 'a.yaml'), yamlOf(leaf, bundle), { mode: 0o644 });

@@ -3,15 +3,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { day, hour, instant } from '@handover/material';
-import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { eventually, TestClock } from '@handover/test-api-server';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { goOn, handover, NOW, turning } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 beforeEach(async () => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
 });
 const once = async (): Promise<void> => {
@@ -38,7 +37,7 @@ test('A damaged file is named with what is wrong, and no rotation is shown', asy
 test('A bundle with a CA that was added by hand shows no rotation either', async () => {
   await once();
   const own = dir;
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   await once();
   const other = readFileSync(join(dir, 'out/default/configmaps/internal-trust/ca.crt'));

@@ -1,11 +1,9 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { handover } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 const edit = (change: (yaml: string) => string): void => {
   const file = join(dir, 'handover.yaml');
@@ -15,7 +13,7 @@ const at = (...args: string[]) => handover([...args, '--home', `dir:${dir}`]);
 const OLD = 'default/configmaps/internal-trust/ca.crt';
 
 beforeEach(async () => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0 });
 });

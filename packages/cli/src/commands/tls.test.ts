@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect, endpointSlices, type KubeObject, namespaces, services } from '@handover/kube';
-import { FakeApiServer, temporaryFolder } from '@handover/test-api-server';
+import { FakeApiServer, namespaceObject, temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ERROR_LINE, handover } from '../../test/capture.ts';
 import { tlsServer } from '../../test/tls-server.ts';
@@ -213,7 +213,7 @@ describe('handover tls check --home kube', () => {
     const two = await tlsServer({ minVersion: 'TLSv1.2', ciphers: SUITES_1_2 }, '127.0.0.2');
     servers.push(one.server, two.server);
     const kube = connect(api.config, { signal: end.signal });
-    await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mesh' } });
+    await kube.create(namespaces, namespaceObject('mesh'));
     const https = { name: 'https', port: 443, targetPort: 'tls' };
     for (const object of [
       service('web', {

@@ -10,12 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { day, instant, parseCertificates } from '@handover/material';
-import { temporaryFolder } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
+import { newHome } from '../../test/home.ts';
 
-const root = temporaryFolder({ inMemory: true });
-let count = 0;
 let dir: string;
 const WEB = 'default/secrets/web';
 const TRUST = 'default/configmaps/internal-trust/ca.crt';
@@ -27,7 +25,7 @@ spec: {authority: internal, dnsNames: [api.internal]}
 `;
 
 const begin = async (): Promise<void> => {
-  dir = join(root, `home-${++count}`);
+  dir = newHome();
   await handover(['init', dir]);
   const file = join(dir, 'handover.yaml');
   writeFileSync(file, `${readFileSync(file, 'utf8')}${API}`);
@@ -181,7 +179,7 @@ describe('verify', () => {
 
   test('verify names an old folder, put back, that trusts only a CA that was distrusted since', async () => {
     const home = ['--home', `dir:${dir}`];
-    const before = join(root, `before-${count}`);
+    const before = newHome();
     cpSync(file('configmaps'), before, { recursive: true, verbatimSymlinks: true });
     const [ca] = parseCertificates(readFileSync(file('configmaps/internal-trust/ca.crt'))).certificates;
     await handover(['distrust', 'default/internal', '--generation', '1', '--yes', ...home]);
@@ -205,7 +203,7 @@ describe('verify', () => {
     const home = ['--home', `dir:${dir}`];
     await handover(['rotate', 'default/internal', '--id', 'a', ...home]);
     await handover(['run', dir, '--once'], at(200));
-    const before = join(root, `before-${count}`);
+    const before = newHome();
     cpSync(file('configmaps'), before, { recursive: true, verbatimSymlinks: true });
     await handover(['run', dir, '--once'], at(400));
     expect(await handover(['check', ...home], at(400))).toMatchObject({ code: 0 });
@@ -232,13 +230,13 @@ describe('verify', () => {
   });
 
   test('verify names the files of a directory in which nothing was written yet', async () => {
-    dir = join(root, `home-${++count}`);
+    dir = newHome();
     await handover(['init', dir]);
     await fails([new RegExp(`^${WEB}: tls\\.crt, tls\\.key and ca\\.crt are missing`, 'm')]);
   });
 
   test('verify names a folder with files of another program', async () => {
-    dir = join(root, `home-${++count}`);
+    dir = newHome();
     await handover(['init', dir]);
     mkdirSync(file('secrets/web'), { recursive: true });
     writeFileSync(file('secrets/web/dhparam.pem'), 'theirs');
@@ -272,7 +270,7 @@ spec:
   );
   expect(await handover(['run', dir, '--once'])).toMatchObject({ code: 0, stderr: '' });
   expect((await verify()).code).toBe(0);
-  const other = join(root, 'partner');
+  const other = newHome();
   await handover(['init', other]);
   await handover(['run', other, '--once']);
   const foreign = readFileSync(join(other, 'out/default/configmaps/internal-trust/ca.crt'), 'utf8');

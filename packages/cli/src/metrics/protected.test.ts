@@ -7,7 +7,13 @@ import { generateKey, issueCa, issueLeaf, localSigner } from '@handover/core';
 import type { BoundedServer } from '@handover/engine';
 import { connect } from '@handover/kube';
 import { after, day, encodePem, hour, instant, parseCertificate } from '@handover/material';
-import { eventually, FakeApiServer, TestClock, temporaryFolder } from '@handover/test-api-server';
+import {
+  apiServer,
+  eventually,
+  type FakeApiServer,
+  TestClock,
+  temporaryFolder,
+} from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { turning } from '../../test/capture.ts';
 import { createLog } from '../log.ts';
@@ -22,12 +28,11 @@ beforeEach(async () => {
   said = '';
   end = new AbortController();
   clock = new TestClock(instant(Date.now()));
-  api = await FakeApiServer.start({ clock });
+  ({ server: api } = await apiServer({ clock }));
 });
 afterEach(async () => {
   end.abort();
   await server?.close();
-  await api.stop();
 });
 
 const serve = async (folder?: string): Promise<void> => {

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { installation } from '@handover/install';
+import { namespaceObject } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { goOn, type Live } from '../capture.ts';
@@ -30,11 +31,7 @@ beforeAll(async () => {
   }).filter(({ kind }) => kind !== 'Deployment'))
     await cluster.apply(object);
   await cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
-  await cluster.apply(
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'monitoring' } },
-    account('reader'),
-    account('stranger'),
-  );
+  await cluster.apply(namespaceObject('monitoring'), account('reader'), account('stranger'));
   await cluster.kubectl(
     ...['create', 'clusterrolebinding', 'monitoring', '--clusterrole=handover-metrics-reader'],
     '--serviceaccount=monitoring:reader',

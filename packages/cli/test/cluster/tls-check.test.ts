@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveTlsProfile } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
+import { namespaceObject, temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, noNodeBecause, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -77,7 +77,7 @@ interface Pod {
 
 describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile from a file', () => {
   let cluster: NodeCluster;
-  const folder = mkdtempSync(join(tmpdir(), 'handover-tls-pods-'));
+  const folder = temporaryFolder();
 
   /** Runs the built command in the cluster's network, where pods have addresses. */
   const check = (...args: readonly string[]): Promise<Ran> => {
@@ -137,7 +137,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
       entrypoint,
     });
     await cluster.apply(
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mesh' } },
+      namespaceObject('mesh'),
       {
         apiVersion: 'v1',
         kind: 'Secret',
@@ -155,10 +155,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     );
     await cluster.kubectl('rollout', 'status', 'deployment/web', '-n', 'mesh', '--timeout=240s');
   });
-  afterAll(async () => {
-    await cluster?.stop();
-    rmSync(folder, { recursive: true });
-  });
+  afterAll(() => cluster?.stop());
 
   test('the API server, a Go program, is checked like any other server, and asks for client certificates', async () => {
     const { hostname, port } = new URL(cluster.url);

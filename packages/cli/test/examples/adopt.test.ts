@@ -2,8 +2,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { connect } from 'node:tls';
+import { freePort } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { BIN, directory, example, freePort, handover, rotatedTwice, started } from './around.ts';
+import { BIN, directory, example, handover, rotatedTwice, started } from './around.ts';
 import { program } from './programs.ts';
 
 interface Made {

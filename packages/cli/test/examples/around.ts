@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { chmodSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach } from 'vitest';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
@@ -13,13 +11,11 @@ export const examplePath = (name: string): string => path(`../../../../examples/
 export const example = (name: string): string => readFileSync(examplePath(name), 'utf8');
 
 const children: ChildProcess[] = [];
-const directories: string[] = [];
 afterEach(async () => {
   for (const child of children.splice(0)) {
     child.kill('SIGTERM');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
   }
-  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 });
 
 /** A program that ends with the test. */
@@ -28,19 +24,11 @@ export const started = (child: ChildProcess): ChildProcess => {
   return child;
 };
 
+/** A folder that every user may read. */
 export const directory = (): string => {
-  const made = mkdtempSync(join(tmpdir(), 'handover-example-'));
+  const made = temporaryFolder();
   chmodSync(made, 0o755);
-  directories.push(made);
   return made;
-};
-
-export const freePort = async (): Promise<number> => {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 };
 
 /** Runs the built command to its end. */

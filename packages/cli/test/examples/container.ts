@@ -1,9 +1,9 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@handover/test-api-server';
 import { onTestFinished } from 'vitest';
 import { directory } from './around.ts';
 import { program } from './programs.ts';
@@ -72,9 +72,7 @@ export const runContainer = ({
     spec.mounts.push({ destination, type: 'bind', source, options: ['rbind', mode] });
   writeFileSync(file, JSON.stringify(spec));
   const id = `handover-test-${process.pid}-${++count}`;
-  // Outlives the test's other directories: without it the container could not be ended.
-  const kept = mkdtempSync(join(tmpdir(), 'handover-runc-'));
-  const state = ['--root', kept];
+  const state = ['--root', temporaryFolder()];
   const child = spawn(runc, [...state, 'run', '--bundle', bundle, id], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -82,7 +80,6 @@ export const runContainer = ({
   onTestFinished(async () => {
     spawnSync(runc, [...state, 'delete', '--force', id]);
     await ended;
-    rmSync(kept, { recursive: true, force: true });
   });
   return {
     exec: (...args) => {

@@ -4,8 +4,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { directory, freePort, handover, started } from './around.ts';
+import { directory, handover, started } from './around.ts';
 import { program } from './programs.ts';
 
 const PASSWORD = 'a word of many';

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { Metrics } from '../../src/metrics/metrics.ts';
 import { grafanaDashboard, prometheusRule, questionsOf } from '../monitoring.ts';
 import { program } from './programs.ts';
 
-const root = mkdtempSync(join(tmpdir(), 'handover-monitoring-'));
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryFolder();
 const write = (name: string, text: string): string => {
   writeFileSync(join(root, name), text);
   return join(root, name);

@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
+import { freePort } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { directory, example, freePort, handover, rotatedTwice, started } from './around.ts';
+import { directory, example, handover, rotatedTwice, started } from './around.ts';
 import { program } from './programs.ts';
 
 /** One handshake by a client that reads the bundle each time; undefined: success. */

@@ -2,8 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { directory, example, freePort, handover, rotatedTwice, started } from './around.ts';
+import { directory, example, handover, rotatedTwice, started } from './around.ts';
 import { program } from './programs.ts';
 
 const postgres = (): { uid: number; gid: number; cwd: string } => {

@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { directory, example, freePort, handover, started } from './around.ts';
+import { directory, example, handover, started } from './around.ts';
 import { program } from './programs.ts';
 
 const INTERMEDIATE =

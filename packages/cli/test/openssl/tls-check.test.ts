@@ -1,29 +1,20 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { resolveTlsProfile } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { freePort, temporaryFolder } from '@handover/test-api-server';
+import { afterEach, expect, test } from 'vitest';
 import { checkTls } from '../../src/tls-check/check.ts';
 import { OFFERABLE } from '../../src/tls-check/names.ts';
 import { leafFor } from '../tls-servers.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'handover-s-server-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = temporaryFolder();
 const ends: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
 });
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((listening) => server.once('listening', listening));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-};
 
 const isOpen = (port: number): Promise<boolean> =>
   new Promise((resolve) => {

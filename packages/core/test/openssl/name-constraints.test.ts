@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Certificate, hour, instant, parseCertificate, verifyChain } from '@handover/material';
-import { afterAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import {
   generateKey,
   issueCa,
@@ -17,8 +17,7 @@ import {
   type PermittedNames,
 } from '../../src/index.ts';
 
-const dir = mkdtempSync(join(tmpdir(), 'handover-constraints-'));
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
+const dir = temporaryFolder();
 
 const now = instant(Date.UTC(2030, 0, 1));
 const dates = { notBefore: instant(now - hour), notAfter: instant(now + 100 * hour) };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { codeOf } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { Place } from '../../test/place.ts';
 import type { ExecConfig } from './config.ts';
 import { ExecPlugin } from './exec-plugin.ts';
@@ -12,7 +12,6 @@ beforeEach(() => {
   place = new Place();
   now = Date.parse('2026-01-01T00:00:00Z');
 });
-afterEach(() => place.remove());
 
 /** A plugin that counts its runs and prints what the script makes. */
 const plugin = (script: string, more: Partial<ExecConfig> = {}) => {

@@ -1,6 +1,6 @@
 import { codeOf } from '@handover/test-api-server';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Place } from '../../test/place.ts';
 import { Hidden } from '../hidden.ts';
 import { loadKubeConfig } from './load.ts';
@@ -11,7 +11,6 @@ let place: Place;
 beforeEach(() => {
   place = new Place();
 });
-afterEach(() => place.remove());
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const config = (cluster: object, user: object = {}, context: object = {}) =>

@@ -1,17 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { encodePem, parsePem } from '../../src/pem.ts';
 import { parseSigningRequest } from '../../src/signing-request.ts';
 
 const refused = expect.objectContaining({ code: 'SIGNING_REQUEST_REFUSED' });
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'csr-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 const requestOf = (
   key: readonly string[],

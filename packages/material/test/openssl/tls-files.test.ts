@@ -1,17 +1,15 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, getCiphers, type SecureVersion } from 'node:tls';
-import { afterAll, describe, expect, it } from 'vitest';
+import { freePort, temporaryFolder } from '@handover/test-api-server';
+import { describe, expect, it } from 'vitest';
 import { OFTEN_MISSING, resolveTlsProfile, tlsProfileFiles } from '../../src/index.ts';
 import { authority, leafOf } from '../mock-ca.ts';
 
 // The files for other programs, given to the programs themselves.
-const folder = mkdtempSync(join(tmpdir(), 'handover-files-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 const at = (name: string, text?: string): string => {
   const path = join(folder, name);
   if (text !== undefined) writeFileSync(path, text);
@@ -25,15 +23,6 @@ const key = at('tls.key', leaf.key.privateKey.export({ type: 'pkcs8', format: 'p
 const support = { ciphers: getCiphers(), groups: ['X25519', 'P-256', 'P-384'], elsewhere: OFTEN_MISSING };
 const filesOf = (type: string, custom?: { readonly ciphers: readonly string[] }) =>
   tlsProfileFiles(resolveTlsProfile({ type, custom }, support));
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 /** The protocol that a client limited to one version ends up with. */
 const protocolAt = (port: number, version: SecureVersion): Promise<string> =>

@@ -1,14 +1,14 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { instant, verifyChain } from '../../src/index.ts';
 import { NOW } from '../mock-ca.ts';
 import { type Case, casesOf, Dice, describeCase, makeKeys, SEED } from './worlds.ts';
 
 const CASES = Number(process.env.CASES ?? 3_200);
-const dir = mkdtempSync(join(tmpdir(), 'handover-openssl-'));
+const dir = temporaryFolder();
 
 beforeAll(() => {
   const { error, stdout } = spawnSync('openssl', ['version'], { encoding: 'utf8' });
@@ -18,7 +18,6 @@ beforeAll(() => {
     );
   }
 });
-afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 /** What `openssl verify` says: '' for OK, else its first error line. Level 1 is what TLS uses in Node. */
 const openssl = (slot: number, { chain, anchors, at, purpose }: Case): Promise<string> => {

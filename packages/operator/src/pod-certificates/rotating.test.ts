@@ -1,7 +1,8 @@
 // Against: an API server inside the test.
 import { type KubeObject, pods } from '@handover/kube';
 import { beforeEach, expect, test } from 'vitest';
-import { PodWorld, REQUESTS } from '../../test/pod-world.ts';
+import { REQUESTS } from '../../test/pod-request.ts';
+import { PodWorld } from '../../test/pod-world.ts';
 import { HOT, placeOf } from '../../test/world.ts';
 
 const EVERY_NAMESPACE = { namespaceSelector: {}, uris: ['spiffe://cluster.local/ns/{namespace}/sa/*'] };

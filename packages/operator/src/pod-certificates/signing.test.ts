@@ -3,8 +3,15 @@ import { generateKeyPairSync } from 'node:crypto';
 import { events, type KubeObject, pods, services } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
-import { certifiedPod, newKey, requestFor, stubRequest } from '../../test/pod-request.ts';
-import { type Answer, PodWorld, REQUESTS, SIGNER } from '../../test/pod-world.ts';
+import {
+  type Answer,
+  certifiedPod,
+  newKey,
+  REQUESTS,
+  requestFor,
+  stubRequest,
+} from '../../test/pod-request.ts';
+import { PodWorld, SIGNER } from '../../test/pod-world.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 
 const FOR_PODS = { podCertificates: {} } as const;

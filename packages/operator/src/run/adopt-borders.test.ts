@@ -10,9 +10,6 @@ beforeEach(async () => {
   world = await OperatorWorld.open({ namespaces: ['evil', 'other'] });
 });
 
-/** Passes over an authority that found nothing left to do. */
-const passes = (authority: string): number =>
-  world.events.filter((event) => event.kind === 'rested' && event.authority === authority).length;
 const asksFor = (name: string): readonly SeenRequest[] =>
   world.server.requests.filter(
     ({ path, query }) =>
@@ -83,8 +80,8 @@ test('a change in one namespace causes no pass over Authorities of others that i
   await world.leaf('prod/web');
   world.operate();
   await world.issued('prod/web');
-  await world.until(async () => passes('other/own') > 0 || undefined, 'a pass over other/own');
-  const before = new Map(['prod/mesh', 'other/own'].map((id) => [id, passes(id)]));
+  await world.until(async () => world.rests('other/own') > 0 || undefined, 'a pass over other/own');
+  const before = new Map(['prod/mesh', 'other/own'].map((id) => [id, world.rests(id)]));
   const began = world.clock.monotonic();
   await world.authority({}, 'evil/own');
   for (let index = 0; index < 20; index++) {
@@ -95,12 +92,12 @@ test('a change in one namespace causes no pass over Authorities of others that i
   // Looks that nothing calls for come every 20 s at the most.
   const most = 1 + Math.ceil(seconds / 20);
   for (const id of ['prod/mesh', 'other/own'])
-    expect(passes(id) - (before.get(id) ?? 0)).toBeLessThanOrEqual(most);
+    expect(world.rests(id) - (before.get(id) ?? 0)).toBeLessThanOrEqual(most);
 
   // One that it names is looked at, at once.
   await world.leaf('evil/named', { authority: 'prod/mesh' });
   await world.issued('evil/named');
-  expect(passes('other/own') - (before.get('other/own') ?? 0)).toBeLessThanOrEqual(most + 1);
+  expect(world.rests('other/own') - (before.get('other/own') ?? 0)).toBeLessThanOrEqual(most + 1);
 });
 
 test('resources that change all the time do not delay an Authority that adopts a CA', async () => {
@@ -138,7 +135,7 @@ test('a Leaf that was deleted and created again while the API server was away is
   await world.leaf('prod/web');
   world.operate();
   await world.issued('prod/web');
-  await world.until(async () => passes('prod/mesh') > 0 || undefined, 'a pass over prod/mesh');
+  await world.until(async () => world.rests('prod/mesh') > 0 || undefined, 'a pass over prod/mesh');
   const before = await world.held('prod/web');
   await world.server.stop();
   const { store } = world.server;

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { constants, mkdtempSync, openSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import { constants, openSync } from 'node:fs';
 import { join } from 'node:path';
-import { configMaps, type KubeObject, pods, services } from '@handover/kube';
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { configMaps } from '@handover/kube';
+import { temporaryFolder } from '@handover/test-api-server';
+import { beforeEach, expect, test } from 'vitest';
+import { silentConsumers } from '../../test/silent-consumers.ts';
 import { OperatorWorld } from '../../test/world.ts';
 
 let world: OperatorWorld;
@@ -12,41 +12,8 @@ beforeEach(async () => {
   world = await OperatorWorld.open({ namespaces: ['evil'] });
 });
 
-/** Fifty consumers at a port that takes connections and never says a word. */
-const tarpits = async (): Promise<readonly object[]> => {
-  const sockets = new Set<Socket>();
-  const tar = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-  });
-  await new Promise<void>((resolve) => tar.listen(0, '127.0.0.1', resolve));
-  const { port } = tar.address() as AddressInfo;
-  await world.kube.create(services, {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { namespace: 'evil', name: 'tar' },
-    spec: { selector: { app: 'tar' }, ports: [{ port: 443, targetPort: port }] },
-  } as KubeObject);
-  await world.kube.create(pods, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { namespace: 'evil', name: 'tar', labels: { app: 'tar' } },
-    spec: { containers: [{ name: 'main' }] },
-    status: { phase: 'Running', podIP: '127.0.0.1' },
-  } as KubeObject);
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-    tar.close();
-  });
-  return Array.from({ length: 50 }, (_, index) => ({
-    name: `c${index}`,
-    verifies: true,
-    probe: { address: 'tar:443', mtls: true },
-  }));
-};
-
 test('fifty silent consumers of one namespace do not delay a leaf of another', async () => {
-  await world.authority({ consumers: await tarpits() }, 'evil/silent');
+  await world.authority({ consumers: await silentConsumers(world.kube) }, 'evil/silent');
   await world.authority();
   world.operate();
   await world.leaf('prod/first');
@@ -59,9 +26,7 @@ test('fifty silent consumers of one namespace do not delay a leaf of another', a
 });
 
 test('a file that an Authority names is never opened; it blocks only that Authority’s rotation, with the reason', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-operator-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const fifo = join(folder, 'status');
+  const fifo = join(temporaryFolder(), 'status');
   execFileSync('mkfifo', [fifo]);
   await world.authority({
     consumers: [{ name: 'db', verifies: true, status: { file: fifo } }],

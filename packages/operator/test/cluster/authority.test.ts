@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { configMaps, namespaces, secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
+import { namespaceObject } from '@handover/test-api-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { condition, resource, type Stage, setStage, until } from './stage.ts';
 
@@ -67,11 +68,7 @@ test('only Secrets of the operator and of leaves hold keys', async () => {
 });
 
 test('a Leaf of another namespace is refused until issueTo allows it, and then by its own names only', async () => {
-  await stage.cluster.apply({
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: 'team', labels: { team: 'yes' } },
-  });
+  await stage.cluster.apply(namespaceObject('team', { team: 'yes' }));
   await stage.cluster.apply(leaf('far', {}, 'team'));
   await until(
     async () => (await condition(stage, 'Leaf', 'far', 'Ready', 'team'))?.reason === 'Refused',
@@ -169,11 +166,7 @@ test('a TrustBundle follows namespaces that appear, disappear or change their la
       undefined,
     ),
   );
-  await stage.cluster.apply({
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: 'late', labels: { trust: 'mesh' } },
-  });
+  await stage.cluster.apply(namespaceObject('late', { trust: 'mesh' }));
   const copied = await until(
     () => stage.kube.get(configMaps, { namespace: 'late', name: 'mesh-ca' }),
     'the copy',

@@ -2,8 +2,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generateKey, issueCa, issueLeaf, localSigner } from '@handover/core';
@@ -27,6 +26,7 @@ import {
   parseCertificates,
   verifyChain,
 } from '@handover/material';
+import { temporaryFolder } from '@handover/test-api-server';
 import { parseAllDocuments } from 'yaml';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
@@ -125,7 +125,7 @@ export const resourcesFile = (
       },
     },
   ];
-  const file = join(mkdtempSync(join(tmpdir(), 'handover-certgen-')), 'gateway.yaml');
+  const file = join(temporaryFolder(), 'gateway.yaml');
   writeFileSync(file, all.map((one) => JSON.stringify(one)).join('\n---\n'));
   return file;
 };

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { COMPAT } from '@handover/core';
 import { type InstallOptions, installation, type Manifest } from '@handover/install';
 import { HandoverError } from '@handover/material';
+import { temporaryFolder } from '@handover/test-api-server';
 import { type Cluster, findHelm, startCluster } from '@handover/test-cluster';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -15,14 +15,13 @@ import { resource } from './stage.ts';
 
 const run = promisify(execFile);
 const CHART = fileURLToPath(new URL('../../../../deploy/chart/handover', import.meta.url));
-const scratch = mkdtempSync(join(tmpdir(), 'handover-chart-'));
+const scratch = temporaryFolder();
 let helm: string;
 let files = 0;
 
 beforeAll(async () => {
   helm = await findHelm((line) => process.stdout.write(`${line}\n`));
 }, 1_200_000);
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** The options of an installation as values of the chart: a file, since a namespace may be called null. */
 const valuesOf = ({ namespace: _, ...values }: InstallOptions): string => {

@@ -1,21 +1,19 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { temporaryFolder } from '@handover/test-api-server';
 import { noNodeBecause } from '@handover/test-cluster';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { configOf, operatorImage, ROOT } from '../rotation/image.ts';
 import { buildah, buildImage } from './engine-image.ts';
 
 const run = promisify(execFile);
-const scratch = mkdtempSync(join(tmpdir(), 'handover-dockerfile-'));
+const scratch = temporaryFolder();
 const NAME = 'localhost/handover:dockerfile';
 const LONG = 1_200_000;
 let engine: readonly string[] = [];
-
-afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Every file, folder and link below, with mode and content. The top folder itself belongs to the engine. */
 const contents = (folder: string, at = ''): readonly string[] =>

@@ -8,6 +8,7 @@ import {
   installationYaml,
   installedGrants,
 } from '@handover/install';
+import { namespaceObject } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Json, type Requests, requestsTo } from './requests.ts';
@@ -26,9 +27,7 @@ let close = () => {};
 beforeAll(async () => {
   cluster = await startCluster({ controllerManager: true });
   ({ send, close } = requestsTo(cluster));
-  await cluster.apply(
-    ...['shop', 'other'].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-  );
+  await cluster.apply(...['shop', 'other'].map((name) => namespaceObject(name)));
 });
 afterAll(async () => {
   close();

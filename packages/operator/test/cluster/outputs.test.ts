@@ -1,22 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configMaps, type KubeObject, secrets } from '@handover/kube';
+import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { beyondRights, condition, resource, type Stage, setStage, until } from './stage.ts';
 
-const scratch = mkdtempSync(join(tmpdir(), 'handover-outputs-'));
+const scratch = temporaryFolder();
 let stage: Stage;
 beforeAll(async () => {
   stage = await setStage({ installed: {} });
   stage.start('one');
 }, 300_000);
-afterAll(async () => {
-  await stage.stop();
-  rmSync(scratch, { recursive: true });
-});
+afterAll(() => stage.stop());
 
 const bytesIn = (
   object: KubeObject | undefined,

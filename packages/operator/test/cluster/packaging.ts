@@ -8,6 +8,7 @@ import {
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import { type Declarations, resourcesOfFile } from '@handover/operator';
+import { namespaceObject } from '@handover/test-api-server';
 import type { Cluster } from '@handover/test-cluster';
 
 /** The world of S0: one server that is an aggregated API and a webhook, and manages its own caBundle. */
@@ -132,7 +133,7 @@ const webhook = (name: string, port: number) => ({
 
 /** Everything that an installer creates, without any caBundle. */
 export const installPackaging = async (cluster: Cluster, port: number): Promise<void> => {
-  await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+  await cluster.apply(namespaceObject(NAMESPACE));
   await cluster.apply(
     {
       apiVersion: 'v1',

@@ -1,24 +1,12 @@
 // Against: kube-apiserver of Kubernetes 1.37, with the rights that `handover install --pod-certificates` gives.
 import { generateKeyPairSync } from 'node:crypto';
-import { type KubeObject, loadKubeConfig, podCertificateRequests, pods } from '@handover/kube';
+import { type KubeObject, loadKubeConfig, pods } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { certifiedPod, newKey, requestFor, stubRequest } from '../pod-request.ts';
+import { type Answer, certifiedPod, newKey, REQUESTS, requestFor, stubRequest } from '../pod-request.ts';
 import { connectTo, resource, type Stage, setStage, until } from './stage.ts';
 
-const REQUESTS = podCertificateRequests('v1');
 const SIGNER = 'handover.dev/default.mesh';
-
-interface Answer {
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly reason: string;
-    readonly message: string;
-  }[];
-  readonly certificateChain?: string;
-  readonly notBefore?: string;
-  readonly beginRefreshAt?: string;
-}
 
 let stage: Stage;
 let pod: KubeObject;

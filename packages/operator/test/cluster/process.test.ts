@@ -7,6 +7,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configMaps, type Kube, leases, secrets } from '@handover/kube';
+import { freePort } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
@@ -51,15 +52,6 @@ interface Process {
   ended(): Promise<number | null>;
 }
 const processes = new Set<Process>();
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-};
 
 const run = async (kubeconfig: string, more: readonly string[] = []): Promise<Process> => {
   const port = await freePort();

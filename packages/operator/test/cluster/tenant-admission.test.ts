@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type InstallOptions, installation } from '@handover/install';
+import { namespaceObject } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { certManagerCrds } from '../cert-manager/played.ts';
@@ -179,7 +180,7 @@ beforeAll(async () => {
   cluster = await startCluster({ controllerManager: true });
   ({ send, close } = requestsTo(cluster));
   realCa = readFileSync(cluster.caFile).toString('base64');
-  await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
+  await cluster.apply(namespaceObject('shop'));
   await eventually(
     () => send('GET', '/api/v1/namespaces/shop/serviceaccounts/default'),
     ({ code }) => code === 200,

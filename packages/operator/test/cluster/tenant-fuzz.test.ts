@@ -3,7 +3,7 @@ import { plan } from '@handover/core';
 import { observeAnew } from '@handover/engine';
 import { configMaps, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
 import { Operator, openView, RESOURCE_KINDS } from '@handover/operator';
-import { FakeApiServer } from '@handover/test-api-server';
+import { FakeApiServer, namespaceObject } from '@handover/test-api-server';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';
@@ -83,7 +83,7 @@ describe('on the API server in this process', () => {
     for (const kind of Object.values(RESOURCE_KINDS)) server.serve(kind);
     kube = connect(server.config, { signal: end.signal, rate: false });
     for (const name of [OPERATOR_NAMESPACE, 'prod', EVIL])
-      await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      await kube.create(namespaces, namespaceObject(name));
     const stop = new AbortController();
     const operator = new Operator({
       kube: connect(server.config, { signal: end.signal, rate: false }),

@@ -3,7 +3,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { NODE_OPTIONS, SERVICE_ACCOUNT } from '@handover/install';
 import {
@@ -20,6 +19,7 @@ import {
   services,
 } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
+import { freePort, namespaceObject } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { BIN, buildCli, start } from './certgen-stage.ts';
 import { connectTo, until } from './stage.ts';
@@ -90,15 +90,6 @@ export const secret = (
     stringData,
     ...rest,
   };
-};
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 };
 
 const LIVEZ_MS = 10_000;
@@ -202,7 +193,7 @@ export async function setTenantStage(): Promise<TenantStage> {
   const end = new AbortController();
   const admin = connectTo(cluster, end.signal);
   const namespace = async (name: string): Promise<void> => {
-    await put(admin, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await put(admin, namespaceObject(name));
     await put(admin, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',

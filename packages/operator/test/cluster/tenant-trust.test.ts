@@ -1,6 +1,7 @@
 // Trust that another namespace plants, and state that outlives its Authority.
 import { secrets } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
+import { namespaceObject } from '@handover/test-api-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';
 import { EVIL, OPERATOR_NAMESPACE, put, secret, setTenantStage, type TenantStage } from './tenant-stage.ts';
@@ -128,7 +129,7 @@ test('spec.adopt of an Authority is the consent that lets an existing CA of its 
 
 /** What a namespace controller does once everything in a namespace is gone. */
 const finishNamespace = async (name: string): Promise<void> => {
-  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name }, spec: { finalizers: [] } };
+  const body = { ...namespaceObject(name), spec: { finalizers: [] } };
   await stage.admin.raw('PUT', `/api/v1/namespaces/${name}/finalize`, { body: JSON.stringify(body) });
 };
 

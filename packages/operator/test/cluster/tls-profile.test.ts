@@ -5,6 +5,7 @@ import { connect, createServer, type SecureVersion } from 'node:tls';
 import { type ApiRequest, allowed, grantsFor, unused } from '@handover/install';
 import { type ConfigMap, configMaps, deployments, Informer, type KubeObject } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
+import { namespaceObject } from '@handover/test-api-server';
 import { makeCa } from '@handover/test-cluster';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -319,11 +320,7 @@ describe('Platform facts', () => {
     await stage.cluster.apply(await clusterVersionCrd());
     await stage.cluster.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s');
     await setClusterVersion(stage.cluster, '4.20.1');
-    await stage.cluster.apply({
-      apiVersion: 'v1',
-      kind: 'Namespace',
-      metadata: { name: 'plain', labels: { 'handover.dev/platform-facts': 'true' } },
-    });
+    await stage.cluster.apply(namespaceObject('plain', { 'handover.dev/platform-facts': 'true' }));
     operator = stage.start('two');
     await until(async () => (await facts('plain')) !== undefined, 'the facts', 120_000);
     expect(await facts('plain')).toMatchObject({

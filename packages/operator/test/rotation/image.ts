@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { temporaryFolder } from '@handover/test-api-server';
 import type { NodeImage } from '@handover/test-cluster';
 
 const run = promisify(execFile);
@@ -41,16 +41,15 @@ export const configOf = (dockerfile: string): Config => {
 
 /** The files of the image, made from the package as it is published. Returns its `handover`. */
 export const layOut = async (folder: string): Promise<string> => {
-  const packed = mkdtempSync(join(tmpdir(), 'handover-packed-'));
+  const packed = temporaryFolder();
   await run(process.execPath, ['scripts/pack.mjs', packed], { cwd: ROOT });
   await run(process.execPath, ['deploy/image/root.mjs', join(packed, 'handover'), folder], { cwd: ROOT });
-  rmSync(packed, { recursive: true });
   return join(folder, 'handover/bin/handover.js');
 };
 
 /** The image of deploy/image/Dockerfile, with the same files and settings, built without a container engine. */
 export const operatorImage = async (name: string): Promise<NodeImage & { readonly program: string }> => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-image-'));
+  const folder = temporaryFolder();
   const program = await layOut(folder);
   return {
     program,

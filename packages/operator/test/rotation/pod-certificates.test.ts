@@ -1,9 +1,9 @@
 // Against: a node of Kubernetes 1.37, whose kubelet makes the keys of three Deployments of the mesh.
 import { createHash, X509Certificate } from 'node:crypto';
 import { installation } from '@handover/install';
-import { podCertificateRequests } from '@handover/kube';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resource, until } from '../cluster/stage.ts';
+import { REQUESTS } from '../pod-request.ts';
 import { isSettled, livePods, secretOf } from './looks.ts';
 import { fields, leaf, MEMBERS, type Member, NAMESPACE, services, trustBundle } from './mesh.ts';
 import { LONG, MeshStage, pause, say } from './mesh-stage.ts';
@@ -13,7 +13,6 @@ const OWN: readonly string[] = ['hot', 'grpc', 'once'];
 const MIXED: readonly Member[] = MEMBERS.map((member) =>
   OWN.includes(member.name) ? { ...member, own: true } : member,
 );
-const REQUESTS = podCertificateRequests('v1');
 
 let stage: RotationStage;
 let mesh: MeshStage;

@@ -2,12 +2,12 @@ import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, createWriteStream, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type InstallOptions, installation } from '@handover/install';
 import type { Kube } from '@handover/kube';
+import { temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { type BuildOptions, build } from 'esbuild';
 import { connectTo } from '../cluster/stage.ts';
@@ -18,7 +18,8 @@ import type { Target, Verdict } from './pod/handshake.ts';
 const run = promisify(execFile);
 const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
 const API_INSIDE = 6443;
-const BUNDLED: BuildOptions = {
+/** A program as one file, from source, for pods that have no node_modules. */
+export const BUNDLED: BuildOptions = {
   bundle: true,
   platform: 'node',
   format: 'esm',
@@ -93,7 +94,7 @@ export const bundleEmbed = async (operator: string, parent: string): Promise<str
 };
 
 export const bundlePod = async (): Promise<string> => {
-  const folder = mkdtempSync(join(tmpdir(), 'handover-mesh-'));
+  const folder = temporaryFolder();
   await build({
     entryPoints: ['main', 'profile', 'try'].map((name) =>
       fileURLToPath(new URL(`./pod/${name}.ts`, import.meta.url)),

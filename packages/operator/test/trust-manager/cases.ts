@@ -1,4 +1,5 @@
 import { configMaps, namespaces } from '@handover/kube';
+import { namespaceObject } from '@handover/test-api-server';
 import { expect } from 'vitest';
 import { checkStore } from './stores.ts';
 import { type BundleWorld, freshName, joined, type Scene, TARGET_KEY } from './world.ts';
@@ -232,7 +233,7 @@ export const CASES: readonly Case[] = [
     name: 'only namespaces that match the selector have a target, at any time',
     run: async (scene, { kube }) => {
       const name = freshName('ns');
-      await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      await kube.create(namespaces, namespaceObject(name));
       await scene.synced(joined(...scene.base));
       await scene.change(({ target }) => {
         target.namespaceSelector = { matchLabels: { foo: scene.name } };

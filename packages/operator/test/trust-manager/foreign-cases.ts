@@ -1,5 +1,6 @@
 import { ADOPT, MANAGED_LABEL, TRUST_MANAGER } from '@handover/core';
 import { configMaps, namespaces } from '@handover/kube';
+import { namespaceObject } from '@handover/test-api-server';
 import { expect } from 'vitest';
 import { failsWith, type OwnCase, type OwnWorld, put } from './own-world.ts';
 import { freshName, joined, Scene, TARGET_KEY } from './world.ts';
@@ -28,11 +29,7 @@ export const FOREIGN_CASES: readonly OwnCase[] = [
     run: async (_scene, world) => {
       const name = freshName('bundle');
       const labels = { with: name };
-      await world.kube.create(namespaces, {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name, labels },
-      });
+      await world.kube.create(namespaces, namespaceObject(name, labels));
       await put(world, name, name, { mine: 'stays', 'ca.crt': 'is replaced' });
       const more = new Scene(world, name);
       await more.create({

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { test } from 'vitest';
-import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, curl, GET, java, python } from './clients.ts';
 import { expectRotated, rotatedTwice } from './rotated.ts';

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, perCall, python } from './clients.ts';
 import { expectRotated, rotatedTwice } from './rotated.ts';

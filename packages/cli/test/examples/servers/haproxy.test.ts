@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { test } from 'vitest';
-import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, curl, GET, go, java } from './clients.ts';
 import { expectRotated, rotatedTwice } from './rotated.ts';

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { test } from 'vitest';
-import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, go, perCall, python } from './clients.ts';
 import { expectRotated, rotatedTwice } from './rotated.ts';

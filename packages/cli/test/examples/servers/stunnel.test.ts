@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { freePort } from '@handover/test-api-server';
 import { onTestFinished, test } from 'vitest';
-import { freePort } from '../around.ts';
 import { program } from '../programs.ts';
 import { accepts, curl, GET, go } from './clients.ts';
 import { expectRotated, rotatedTwice } from './rotated.ts';
