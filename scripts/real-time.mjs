@@ -1,4 +1,5 @@
-// Where sources read the machine's clock or set its timers. `npm run check` allows it in the adapter, and where a reason stands here.
+// Where sources read the machine's clock or set its timers, and where unit tests wait by them. `npm run check` allows it in the adapter, and where a
+// reason stands here.
 
 /** The one adapter. */
 const ADAPTER = 'packages/runtime/src/clock.ts';
@@ -10,35 +11,46 @@ export const EXCEPTIONS = {
     'deadlines on child processes, of which no test clock knows whether they are at work',
   'packages/engine/src/directory/hooks/process-group.ts':
     'deadlines on child processes, of which no test clock knows whether they are at work',
+  'packages/runtime/src/life.test.ts':
+    '100 ms: files that come late are looked for by the runtime’s own clock',
+  'packages/runtime/src/s2.test.ts':
+    '20 times 5 ms: a watcher of the kernel may tell of the same bytes meanwhile',
   'packages/sim/src/threads.ts': 'the seconds that a simulation took',
   'test/api-server/src/eventually.ts': 'waits for what happens outside this process',
   'test/api-server/src/hung-file-system.ts': 'a file system in the kernel',
   'test/api-server/src/test-clock.ts': 'the limit of a process that never rests',
 };
 
-const PATTERNS = [
+const WAITS = [
   // Not `socket.setTimeout` and the like, nor a word in a name.
   [/(?<![\w.#])(?:setTimeout|setInterval)\b/, 'a timer'],
-  [/\bDate\.now\b/, 'Date.now'],
-  [/\bnew Date\(\)/, 'new Date()'],
-  [/(?<!\w)performance\.now\b/, 'performance.now'],
   [/\bAbortSignal\.timeout\b/, 'AbortSignal.timeout'],
   // `setImmediate` is no wait.
   [/^(?!import \{ setImmediate \} ).*['"](?:node:)?timers(?:\/promises)?['"]/, 'node:timers'],
+];
+const PATTERNS = [
+  ...WAITS,
+  [/\bDate\.now\b/, 'Date.now'],
+  [/\bnew Date\(\)/, 'new Date()'],
+  [/(?<!\w)performance\.now\b/, 'performance.now'],
   [/\bprocess\.hrtime\b/, 'process.hrtime'],
 ];
 
 const isComment = (line) => /^\s*(?:\*|\/\*|\/\/)/.test(line);
-const isSource = (path) =>
-  (/^packages\/[^/]+\/src\//.test(path) || path.startsWith('test/api-server/src/')) &&
-  !path.includes('.test.');
 
-/** Each line of a source that uses real time without being the adapter or an exception. */
+/** What a file may not use: a unit test may know what time it is, and waits for nothing. Tests of the other tiers are real. */
+const patternsFor = (path) => {
+  if (!/^(?:packages\/[^/]+|test\/api-server)\/src\//.test(path) || path.includes('.system.test.')) return [];
+  return path.includes('.test.') ? WAITS : PATTERNS;
+};
+
+/** Each line of a source or unit test that uses real time without being the adapter or an exception. */
 export const realTimeIn = (path, text) => {
-  if (!isSource(path) || path === ADAPTER || path in EXCEPTIONS) return [];
+  if (path === ADAPTER || path in EXCEPTIONS) return [];
+  const patterns = patternsFor(path);
   return text.split('\n').flatMap((line, index) => {
     if (isComment(line)) return [];
-    const found = PATTERNS.find(([pattern]) => pattern.test(line.replace(/\/\/.*$/, '')));
+    const found = patterns.find(([pattern]) => pattern.test(line.replace(/\/\/.*$/, '')));
     if (found === undefined) return [];
     return [
       {

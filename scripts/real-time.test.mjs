@@ -30,7 +30,13 @@ test.each([
   expect(lines(line)).toEqual([]);
 });
 
-test('the check of real time leaves the adapter, tests and other files than sources alone', () => {
+test('the check of real time finds waits of unit tests', () => {
+  const text = 'const began = Date.now();\nawait new Promise((tick) => setTimeout(tick, 100));';
+  expect(lines(text, 'packages/engine/src/a.test.ts')).toEqual([2]);
+  expect(lines(text, 'packages/engine/src/a.system.test.ts')).toEqual([]);
+});
+
+test('the check of real time leaves the adapter, the dates of tests and other files than sources alone', () => {
   const text = 'const began = Date.now();';
   for (const path of [
     'packages/runtime/src/clock.ts',

@@ -37,7 +37,7 @@ afterAll(() => {
 
 const programOf = async (uid: number): Promise<number> => {
   const as = uid === me ? {} : { uid, gid: uid };
-  const program = spawn(process.execPath, ['-e', "setInterval(() => {}, 1000); console.log('up')"], {
+  const program = spawn(process.execPath, ['-e', "process.stdin.resume(); console.log('up')"], {
     cwd: '/',
     ...as,
   });
