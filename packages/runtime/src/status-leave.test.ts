@@ -95,7 +95,7 @@ test('a sibling that comes during the first write is in the next, at once', asyn
   };
   begin();
   const lead = await leading;
-  await within(eventually(() => writes > 0));
+  await clock.until(() => writes > 0, BOUND_MS);
   own.siblings.leave();
   await lead.close();
 });
