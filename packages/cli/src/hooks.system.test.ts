@@ -4,7 +4,7 @@ import { DirectoryHome } from '@handover/engine';
 import { systemClock } from '@handover/runtime/clock';
 import { beforeAll, expect, test } from 'vitest';
 import { authority, homeWith, leaf, shell } from '../test/home.ts';
-import { build, eventually, folder, handoverAs, start } from '../test/real-process.ts';
+import { build, eventually, folder, handoverAs, SOON_MS, start } from '../test/real-process.ts';
 
 beforeAll(build, 120_000);
 
@@ -41,13 +41,13 @@ test('a hook that hangs delays no other authority and no rotation', async () => 
   const { requests } = new DirectoryHome(home, { timers: systemClock });
   for (const id of ['first', 'second']) {
     await requests.ask({ authority: 'default/good', rotate: id });
-    await eventually(`rotation ${id}`, () => stateOf(home, 'good').includes(`"${id}"`), 5_000);
+    await eventually(`rotation ${id}`, () => stateOf(home, 'good').includes(`"${id}"`));
   }
   await requests.ask({ authority: 'default/bad', rotate: 'own' });
-  await eventually('the rotation of its own authority', () => stateOf(home, 'bad').includes('"own"'), 5_000);
+  await eventually('the rotation of its own authority', () => stateOf(home, 'bad').includes('"own"'));
   expect(pidsIn(pids).every(isAlive)).toBe(true);
   running.child.kill('SIGTERM');
-  await running.ended(8_000);
+  await running.ended(SOON_MS);
 });
 
 test('a hook that hangs delays no other Leaf of its Authority', async () => {
@@ -56,10 +56,10 @@ test('a hook that hangs delays no other Leaf of its Authority', async () => {
   const other = leaf('other', { authority: 'bad', reload: shell(`echo ran > ${ran}`) });
   const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }), other)]);
   await eventually('the hook', () => existsSync(pids));
-  await eventually('the hook of the other Leaf', () => existsSync(ran), 5_000);
+  await eventually('the hook of the other Leaf', () => existsSync(ran));
   expect(pidsIn(pids).every(isAlive)).toBe(true);
   running.child.kill('SIGTERM');
-  await running.ended(8_000);
+  await running.ended(SOON_MS);
 });
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
@@ -69,8 +69,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const running = start(['run', homeWith(authority('bad'), leaf('bad', { reload: hanging(pids) }))]);
     await eventually('the hook', () => existsSync(pids));
     running.child.kill(signal);
-    expect(await running.ended(8_000)).toMatchObject({ code: 0 });
-    await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
+    expect(await running.ended(SOON_MS)).toMatchObject({ code: 0 });
+    await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive));
   },
 );
 
@@ -83,18 +83,18 @@ test('a hook that hangs ends with its children when run --once is interrupted', 
   ]);
   await eventually('the hook', () => existsSync(pids));
   running.child.kill('SIGINT');
-  await running.ended(8_000);
-  await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive), 2_000);
+  await running.ended(SOON_MS);
+  await eventually('the end of its processes', () => !pidsIn(pids).some(isAlive));
 });
 
 test('a hook has ended when its program has, even if a child still holds its stderr', async () => {
   const home = homeWith(authority('web'), leaf('web', { reload: shell('sleep 30 & exit 0') }));
-  expect(await start(['run', home, '--once']).ended(15_000)).toMatchObject({ code: 0 });
+  expect(await start(['run', home, '--once']).ended(SOON_MS)).toMatchObject({ code: 0 });
   const failing = homeWith(
     authority('web'),
     leaf('web', { reload: shell('echo no such site >&2; sleep 30 & exit 3') }),
   );
-  expect(await start(['run', failing, '--once']).ended(15_000)).toMatchObject({
+  expect(await start(['run', failing, '--once']).ended(SOON_MS)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^RELOAD_FAILED: .*Leaf default\/web.*ended with 3.*no such site/),
   });
@@ -109,9 +109,9 @@ test('a hook program that does not exist is reported at once, beside one that ha
     leaf('web', { reload: '{command: [no-such-program]}' }),
   );
   const running = start(['run', home]);
-  await eventually('a word about it', () => running.said().includes('no-such-program'), 10_000);
+  await eventually('a word about it', () => running.said().includes('no-such-program'));
   running.child.kill('SIGTERM');
-  await running.ended(8_000);
+  await running.ended(SOON_MS);
 });
 
 test('run --once exits 1 if a hook failed, and 0 when it works again', async () => {
@@ -146,5 +146,5 @@ test('reload during run is carried out by run, also for a bundle', async () => {
   writeFileSync(join(home, 'works'), '');
   expect(await handoverAs(['reload', 'web', '--home', `dir:${home}`])).toMatchObject({ code: 0 });
   running.child.kill('SIGTERM');
-  await running.ended(8_000);
+  await running.ended(SOON_MS);
 });

@@ -16,7 +16,16 @@ import { systemClock } from '@handover/runtime/clock';
 import { canHang, hungFileSystem } from '@handover/test-api-server';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { authority, homeWith, leaf, shell } from '../test/home.ts';
-import { build, eventually, folder, isRoot, NOBODY, type Running, start } from '../test/real-process.ts';
+import {
+  build,
+  eventually,
+  folder,
+  isRoot,
+  NOBODY,
+  type Running,
+  SOON_MS,
+  start,
+} from '../test/real-process.ts';
 
 beforeAll(build, 120_000);
 
@@ -63,7 +72,7 @@ const goesOn = async (home: string, says: readonly string[] = []): Promise<Runni
   for (const text of says) await eventually(text, () => running.said().includes(text));
   expect(peakMemory(running)).toBeLessThan(512 * 1024 ** 2);
   running.child.kill('SIGTERM');
-  expect(await running.ended(8_000)).toMatchObject({ code: 0 });
+  expect(await running.ended(SOON_MS)).toMatchObject({ code: 0 });
   return running;
 };
 
@@ -91,7 +100,7 @@ describe.skipIf(process.platform !== 'linux').each(Object.keys(HOSTS))('%s', (wh
     const home = besideGood(authority('bad'), leaf('bad'));
     put(join(home, 'b.yaml'));
     if (what === 'a directory') return void (await goesOn(home));
-    const { code, stderr } = await start(['run', home]).ended(10_000);
+    const { code, stderr } = await start(['run', home]).ended(SOON_MS);
     expect(stderr).toMatch(/^HOME_[A-Z_]+: .*\n$/);
     expect(code).toBe(1);
   });
@@ -160,7 +169,7 @@ describe.skipIf(!canHang).each([
     expect(stdout).toContain(`status file ${hung}/status did not answer within 2 s`);
     expect(stdout).toContain(`status socket ${hung}/socket did not answer within 2 s`);
     running.child.kill('SIGTERM');
-    expect(await running.ended(8_000)).toMatchObject({ code: 0 });
+    expect(await running.ended(SOON_MS)).toMatchObject({ code: 0 });
   });
 });
 
@@ -170,7 +179,7 @@ test('a hook that never ends does not keep SIGTERM from ending run within second
   const running = start(['run', besideGood(authority('bad'), leaf('bad', { reload }))]);
   await eventually('the hook', () => existsSync(mark));
   running.child.kill('SIGTERM');
-  await running.ended(8_000);
+  await running.ended(SOON_MS);
 });
 
 test('a hook that leaves a process behind which holds its output counts as run', async () => {

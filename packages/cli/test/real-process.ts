@@ -26,6 +26,9 @@ export const folder = (uid = process.getuid?.() ?? 0, mode = 0o755): string => {
   return made;
 };
 
+/** Five times what a run takes at most to end after a signal. */
+export const SOON_MS = 25_000;
+
 export interface Ended {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;

@@ -1,4 +1,6 @@
-// Takes the lock of a home, then writes one object repeatedly until it loses the lock or has written often enough.
+// Takes the lock of a home, then writes one object repeatedly until it loses the lock or has written often enough. While the home has a file
+// `NAME-waits`, it writes no more after the first time.
+import { existsSync } from 'node:fs';
 import { systemClock } from '@handover/runtime/clock';
 import { DirectoryHome, digestOf } from '../dist/index.js';
 
@@ -20,7 +22,8 @@ try {
       record: { digest: digestOf(data), revisions: {}, anchors: [], changedAt: at },
     }));
     if (count === 1) console.log('wrote');
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    do await new Promise((resolve) => setTimeout(resolve, 5));
+    while (existsSync(`${path}/${name}-waits`));
   }
   console.log('done');
   setInterval(() => {}, 1_000);

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
+import { eventually } from '../test/world.ts';
 import { openIdentity, openTlsProfile, openToken, openTrust } from './index.ts';
 
 const one = new MockCa('one');
@@ -125,5 +126,6 @@ test(`${RELOADS} reloads, good and bad, leave as many descriptors open as one`, 
   await turn(100);
   const before = descriptors();
   await turn(RELOADS);
-  expect(descriptors()).toBeLessThanOrEqual(before);
+  // An event of the last change may cause one more read, which ends; what is left behind stays.
+  await eventually(() => descriptors() <= before);
 });

@@ -107,7 +107,7 @@ test('a file that stays bad is reported once each warnMs, however long the poll 
   expect(reasons).toEqual(['empty']);
   await clock.advance(10_000);
   expect(new Set(reasons)).toEqual(new Set(['empty']));
-  // Each look is up to a fifth late, or early and then too early to report.
-  expect(reasons.length).toBeGreaterThan(5);
+  // Each look is up to a fifth late, or early and then too early to report: reports are 1 to 2.2 s apart.
+  expect(reasons.length).toBeGreaterThanOrEqual(5);
   expect(reasons.length).toBeLessThanOrEqual(11);
 });

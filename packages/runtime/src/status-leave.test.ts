@@ -94,7 +94,7 @@ test('a sibling that comes during the first write of a shared status is in the n
   };
   begin();
   const lead = await leading;
-  await within(eventually(() => writes > 0));
+  await clock.until(() => writes > 0, BOUND_MS);
   own.siblings.leave();
   await lead.close();
 });

@@ -215,9 +215,6 @@ test.each(START_TLS)(
 );
 
 test('a probe of a port without a listener is named with its code', async () => {
-  const port = await listen(() => {});
-  const [server] = servers.splice(0);
-  server?.close();
-  const result = await handshake(clock, { host: '127.0.0.1', port, starttls: 'imap' }, undefined);
+  const result = await handshake(clock, { host: '127.0.0.1', port: 1, starttls: 'imap' }, undefined);
   expect(result).toEqual({ kind: 'unreachable', why: 'cannot be reached (ECONNREFUSED)' });
 });

