@@ -18,12 +18,14 @@ export interface FolderOptions {
 }
 
 /**
- * An empty folder, removed when its test is over. Asked for outside a test, `beforeAll` included, it is removed after the file's last
- * hook.
+ * An empty folder, removed when its test is over. Asked for outside a test, `beforeAll` included, or in a test that runs beside others, it is
+ * removed after the file's last hook.
  */
 export const temporaryFolder = ({ inMemory = false }: FolderOptions = {}): string => {
   const path = mkdtempSync(join(inMemory && existsSync(IN_MEMORY) ? IN_MEMORY : tmpdir(), 'handover-'));
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => rmSync(path, REMOVING));
+  const test = TestRunner.getCurrentTest();
+  // Of tests that run side by side vitest knows only which began last: that one may end before the test that asked.
+  if (test !== undefined && test.concurrent !== true) onTestFinished(() => rmSync(path, REMOVING));
   else {
     // Not by `afterAll`: vitest ignores it once the tests run.
     shared.handoverFolders ??= [];
