@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
 import { instant, parseCertificates, verifyChain } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { temporaryFolder } from '@handover/test-api-server';
+import { PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { BIN, build } from '../test/real-process.ts';
+import { build } from '../test/real-process.ts';
 import { STARTING_POINT } from './directory/starting-point.ts';
 
 beforeAll(build, 120_000);
@@ -36,7 +36,7 @@ test('run continues where it was after any number of kills: nothing is rotated t
   const ROUNDS = 5;
   let seed = 7;
   for (let round = 1; round <= ROUNDS; round++) {
-    const child = spawn(process.execPath, [BIN, 'run', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [PROGRAM, 'run', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
     await once(child.stdout, 'data');
     await home.requests.ask({ authority: 'default/internal', rotate: `r${round}` });
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
@@ -46,7 +46,7 @@ test('run continues where it was after any number of kills: nothing is rotated t
     expect(isAccepted()).toBe(true);
   }
   for (let pass = 0; pass < 2; pass++)
-    expect(spawnSync(process.execPath, [BIN, 'run', dir, '--once']).status).toBe(0);
+    expect(spawnSync(process.execPath, [PROGRAM, 'run', dir, '--once']).status).toBe(0);
   const state = (await home.authorities.load('default/internal'))?.state;
   expect([...(state?.ids ?? [])].sort()).toEqual(
     Array.from({ length: ROUNDS }, (_, index) => `r${index + 1}`),
@@ -59,9 +59,9 @@ test('run continues where it was after any number of kills: nothing is rotated t
 });
 
 test('of two runs on one directory the second is refused, and the message names the first', async () => {
-  const child = spawn(process.execPath, [BIN, 'run', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [PROGRAM, 'run', dir], { stdio: ['ignore', 'pipe', 'pipe'] });
   await once(child.stdout, 'data');
-  const second = spawnSync(process.execPath, [BIN, 'run', dir], { encoding: 'utf8' });
+  const second = spawnSync(process.execPath, [PROGRAM, 'run', dir], { encoding: 'utf8' });
   expect(second).toMatchObject({
     status: 1,
     stderr: `HOME_LOCKED: process ${child.pid} is already running on this directory; stop it first, or let it do the work\n`,

@@ -2,8 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { PROGRAM } from '@handover/test-api-server';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { BIN, build, eventually, folder, handoverAs } from '../test/real-process.ts';
+import { build, eventually, folder, handoverAs } from '../test/real-process.ts';
 
 beforeAll(build, 120_000);
 
@@ -24,7 +25,7 @@ const end = async (child: ReturnType<typeof spawn>): Promise<unknown> => {
 test.skipIf(!existsSync('/dev/full'))('run goes on when the disk of its log is full', async () => {
   const { home, file } = await begun();
   const full = openSync('/dev/full', 'w');
-  const child = spawn(process.execPath, [BIN, 'run', home], { stdio: ['ignore', full, 'pipe'] });
+  const child = spawn(process.execPath, [PROGRAM, 'run', home], { stdio: ['ignore', full, 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   let told = '';
   child.stderr?.on('data', (chunk) => {
@@ -38,7 +39,7 @@ test.skipIf(!existsSync('/dev/full'))('run goes on when the disk of its log is f
 
 test('run goes on when the program behind its pipe is gone', async () => {
   const { home, file } = await begun();
-  const child = spawn(process.execPath, [BIN, 'run', home], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [PROGRAM, 'run', home], { stdio: ['ignore', 'pipe', 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   await once(child.stdout, 'data');
   child.stdout.destroy();
@@ -54,7 +55,7 @@ test.skipIf(!existsSync('/dev/full'))(
     const { home } = await begun();
     await handoverAs(['run', home, '--once']);
     const full = openSync('/dev/full', 'w');
-    const { status, stderr } = spawnSync(process.execPath, [BIN, 'check', '--home', `dir:${home}`], {
+    const { status, stderr } = spawnSync(process.execPath, [PROGRAM, 'check', '--home', `dir:${home}`], {
       stdio: ['ignore', full, 'pipe'],
       encoding: 'utf8',
     });
@@ -66,7 +67,9 @@ test.skipIf(!existsSync('/dev/full'))(
   'a command other than check fails if its output cannot be written',
   () => {
     const full = openSync('/dev/full', 'w');
-    const { status } = spawnSync(process.execPath, [BIN, '--version'], { stdio: ['ignore', full, 'pipe'] });
+    const { status } = spawnSync(process.execPath, [PROGRAM, '--version'], {
+      stdio: ['ignore', full, 'pipe'],
+    });
     expect(status).toBe(1);
   },
 );

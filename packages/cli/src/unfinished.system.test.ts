@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { PROGRAM } from '@handover/test-api-server';
 import { beforeAll, expect, test } from 'vitest';
-import { BIN, build } from '../test/real-process.ts';
+import { build } from '../test/real-process.ts';
 
 beforeAll(build, 120_000);
 
@@ -9,7 +10,7 @@ const NEVER = `data:text/javascript,${encodeURIComponent(
   'Object.defineProperty(process, "stdin", { value: { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) } });',
 )}`;
 const inspected = (...flags: string[]) =>
-  spawnSync(process.execPath, ['--import', NEVER, BIN, 'inspect', ...flags, '-'], { encoding: 'utf8' });
+  spawnSync(process.execPath, ['--import', NEVER, PROGRAM, 'inspect', ...flags, '-'], { encoding: 'utf8' });
 const MESSAGE =
   'the command stopped waiting before it had ended; this is a bug in handover; please report it with the command you ran';
 

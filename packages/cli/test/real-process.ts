@@ -2,11 +2,10 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '@handover/test-api-server';
+import { PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { expect, onTestFinished } from 'vitest';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-export const BIN = path('../bin/handover.js');
 
 /** The command that users run is built from dist. */
 export const build = (): void => {
@@ -44,7 +43,7 @@ export interface Running {
 }
 
 /** Starts a real process of `handover`, as another user if asked for. */
-export const start = (args: readonly string[], uid?: number): Running => startOf(BIN, args, uid);
+export const start = (args: readonly string[], uid?: number): Running => startOf(PROGRAM, args, uid);
 
 /** The same with another build of it. */
 export const startOf = (program: string, args: readonly string[], uid?: number): Running => {

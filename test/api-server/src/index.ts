@@ -5,5 +5,6 @@ export type { SeenRequest } from './faults.ts';
 export { freePort } from './free-port.ts';
 export { canHang, type HungFileSystem, hungFileSystem } from './hung-file-system.ts';
 export { namespaceObject } from './namespace-object.ts';
+export { PROGRAM } from './program.ts';
 export { type FolderOptions, temporaryFolder } from './temporary-folder.ts';
 export { atRest, TestClock } from './test-clock.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { resolveTlsProfile } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { namespaceObject, temporaryFolder } from '@handover/test-api-server';
+import { namespaceObject, PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, noNodeBecause, startCluster } from '@handover/test-cluster';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -89,7 +89,7 @@ describe.skipIf(noNodeBecause() !== undefined)('Pods that take their TLS profile
     return new Promise((resolve) => {
       execFile(
         command,
-        [...enter, process.execPath, path('../../bin/handover.js'), 'tls', 'check', ...flags, ...args],
+        [...enter, process.execPath, PROGRAM, 'tls', 'check', ...flags, ...args],
         (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
       );
     });

@@ -2,9 +2,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { connect } from 'node:tls';
-import { freePort } from '@handover/test-api-server';
+import { freePort, PROGRAM } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { BIN, directory, example, handover, rotatedTwice, started } from './around.ts';
+import { directory, example, handover, rotatedTwice, started } from './around.ts';
 import { program } from './programs.ts';
 
 interface Made {
@@ -155,7 +155,7 @@ test('mkcert: its path length is refused with its key, and without it the CA is 
   await serve(dir, port, made.certificate);
   expect((await adopt(dir, made)).code).toBe(1);
   expect((await adopt(dir, { certificate: made.certificate })).code).toBe(0);
-  started(spawn(process.execPath, [BIN, 'run', dir], { stdio: 'ignore' }));
+  started(spawn(process.execPath, [PROGRAM, 'run', dir], { stdio: 'ignore' }));
   const ca = join(folder, 'ca.crt');
   const { codes, calls, problems } = await rotatedTwice(dir, () => call(port, readFileSync(ca)));
   expect({ codes, problems }).toEqual({ codes: [0, 0], problems: [] });

@@ -2,11 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '@handover/test-api-server';
+import { PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { afterEach } from 'vitest';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-export const BIN = path('../../bin/handover.js');
 export const examplePath = (name: string): string => path(`../../../../examples/${name}`);
 export const example = (name: string): string => readFileSync(examplePath(name), 'utf8');
 
@@ -33,7 +32,7 @@ export const directory = (): string => {
 
 /** Runs the built command to its end. */
 export const handover = async (...args: readonly string[]): Promise<{ code: number; stdout: string }> => {
-  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   let stdout = '';
   child.stdout.on('data', (chunk) => {
     stdout += chunk;

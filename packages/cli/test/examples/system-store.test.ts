@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openIdentity } from '@handover/runtime';
+import { PROGRAM } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
-import { BIN, directory, handover, started } from './around.ts';
+import { directory, handover, started } from './around.ts';
 import { perCall } from './servers/clients.ts';
 
 const page = readFileSync(
@@ -47,7 +48,7 @@ test('the recipe keeps the CAs of an Authority in the machine’s trust store, w
   const [dir, local, etc, hooks] = [directory(), directory(), directory(), directory()];
   cpSync('/etc/ssl/certs', etc, { recursive: true, verbatimSymlinks: true });
   writeFileSync(join(dir, 'handover.yaml'), RESOURCES + recipe, { mode: 0o644 });
-  const running = apart([process.execPath, BIN, 'run', dir], {
+  const running = apart([process.execPath, PROGRAM, 'run', dir], {
     '/usr/local/share/ca-certificates': local,
     '/etc/ssl/certs': etc,
     '/etc/ca-certificates/update.d': hooks,

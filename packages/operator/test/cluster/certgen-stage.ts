@@ -26,11 +26,10 @@ import {
   parseCertificates,
   verifyChain,
 } from '@handover/material';
-import { temporaryFolder } from '@handover/test-api-server';
+import { PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { parseAllDocuments } from 'yaml';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-export const BIN = path('../../../cli/bin/handover.js');
 export const recipe = readFileSync(path('../../../../docs/recipes/envoy-gateway.md'), 'utf8');
 const BLOCKS = [...recipe.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, text]) => text ?? '');
 
@@ -56,7 +55,7 @@ export interface Ended {
 
 /** `handover …` as a process, and how it ends. */
 export const start = (args: readonly string[]): { readonly child: ChildProcess; ended: Promise<Ended> } => {
-  const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {

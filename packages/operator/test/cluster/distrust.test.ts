@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { configMaps, deployments, secrets, validatingWebhookConfigurations } from '@handover/kube';
 import { parseBundle } from '@handover/material';
+import { PROGRAM } from '@handover/test-api-server';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { authoritySeen, eventsOf, isStable, Kubelet, leaf, mounted, templateOf, workload } from './pods.ts';
 import { resource, type Stage, setStage, until } from './stage.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const BIN = path('../../../cli/bin/handover.js');
 let stage: Stage;
 let kubelet: Kubelet;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const handover = async (...args: readonly string[]): Promise<{ code: number | null; text: string }> => {
   const home = ['--home', 'kube', '--kubeconfig', stage.cluster.kubeconfig];
-  const child = spawn(process.execPath, [BIN, ...args, ...home], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [PROGRAM, ...args, ...home], { stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', (chunk) => {

@@ -7,7 +7,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { configMaps, type Kube, leases, secrets } from '@handover/kube';
-import { freePort } from '@handover/test-api-server';
+import { freePort, PROGRAM } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import {
@@ -24,7 +24,6 @@ import { isWrite, Relay } from './relay.ts';
 import { connectTo, until } from './stage.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const BIN = path('../../../cli/bin/handover.js');
 let cluster: Cluster;
 let kube: Kube;
 let file: string;
@@ -56,9 +55,13 @@ const processes = new Set<Process>();
 const run = async (kubeconfig: string, more: readonly string[] = []): Promise<Process> => {
   const port = await freePort();
   const args = ['operator', '-f', file, '--namespace', NAMESPACE, '--kubeconfig', kubeconfig];
-  const child = spawn(process.execPath, [BIN, ...args, '--health-address', `127.0.0.1:${port}`, ...more], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [PROGRAM, ...args, '--health-address', `127.0.0.1:${port}`, ...more],
+    {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
   const lines: string[] = [];
   for (const stream of [child.stdout, child.stderr])
     stream?.on('data', (chunk) => lines.push(...String(chunk).split('\n').filter(Boolean)));

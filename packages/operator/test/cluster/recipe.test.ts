@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type KubeObject, secrets, validatingWebhookConfigurations } from '@handover/kube';
 import { embed } from '@handover/operator';
+import { PROGRAM } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { connectTo, until } from './stage.ts';
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
-const BIN = path('../../../cli/bin/handover.js');
 const recipe = readFileSync(path('../../../../docs/recipes/own-webhook.md'), 'utf8');
 const [webhookYaml = '', rbacYaml = ''] = [...recipe.matchAll(/```yaml\n([\s\S]*?)```/g)].map(
   ([, text]) => text ?? '',
@@ -66,7 +66,7 @@ test('the command, with the file and the rights of the recipe, fills the field',
   expect(command).toBe('operator -f webhook.yaml --namespace my-webhook');
   const child = spawn(
     process.execPath,
-    [BIN, ...command.split(' '), '--kubeconfig', kubeconfig, '--health-address', '127.0.0.1:0'],
+    [PROGRAM, ...command.split(' '), '--kubeconfig', kubeconfig, '--health-address', '127.0.0.1:0'],
     { cwd: cluster.directory, stdio: ['ignore', 'pipe', 'inherit'] },
   );
   let said = '';

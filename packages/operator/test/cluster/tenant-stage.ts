@@ -19,9 +19,9 @@ import {
   services,
 } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
-import { freePort, namespaceObject } from '@handover/test-api-server';
+import { freePort, namespaceObject, PROGRAM } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
-import { BIN, buildCli, start } from './certgen-stage.ts';
+import { buildCli, start } from './certgen-stage.ts';
 import { connectTo, until } from './stage.ts';
 
 export const EVIL = 'evil';
@@ -99,7 +99,7 @@ const startOperator = async (cluster: Cluster, kubeconfig: string): Promise<Oper
   const child: ChildProcess = spawn(
     process.execPath,
     [
-      BIN,
+      PROGRAM,
       ...['operator', '--namespace', OPERATOR_NAMESPACE, '--kubeconfig', kubeconfig],
       ...['--health-address', `127.0.0.1:${port}`, '--dashboard-address', `127.0.0.1:${page}`],
     ],

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type InstallOptions, installation } from '@handover/install';
 import type { Kube } from '@handover/kube';
-import { temporaryFolder } from '@handover/test-api-server';
+import { PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { type NodeCluster, startCluster } from '@handover/test-cluster';
 import { type BuildOptions, build } from 'esbuild';
 import { connectTo } from '../cluster/stage.ts';
@@ -16,7 +16,6 @@ import { operatorImage } from './image.ts';
 import type { Target, Verdict } from './pod/handshake.ts';
 
 const run = promisify(execFile);
-const HANDOVER = fileURLToPath(new URL('../../../cli/bin/handover.js', import.meta.url));
 const API_INSIDE = 6443;
 /** A program as one file, from source, for pods that have no node_modules. */
 export const BUNDLED: BuildOptions = {
@@ -159,13 +158,9 @@ export async function setRotationStage(
       await cluster.kubectl(...what);
     },
     handover: async (...args) => {
-      const { stdout } = await run(
-        process.execPath,
-        [HANDOVER, ...args, '--kubeconfig', cluster.kubeconfig],
-        {
-          maxBuffer: 64 * 1024 * 1024,
-        },
-      );
+      const { stdout } = await run(process.execPath, [PROGRAM, ...args, '--kubeconfig', cluster.kubeconfig], {
+        maxBuffer: 64 * 1024 * 1024,
+      });
       return stdout;
     },
     tryFromInside: async (targets, pair) => {
@@ -205,7 +200,7 @@ const startOperator = (
     command,
     [
       ...enter,
-      ...['setpriv', '--pdeathsig', 'SIGKILL', '--', process.execPath, HANDOVER, 'operator'],
+      ...['setpriv', '--pdeathsig', 'SIGKILL', '--', process.execPath, PROGRAM, 'operator'],
       ...['--kubeconfig', kubeconfig, '--namespace', 'handover-system', ...flags],
     ],
     { stdio: ['ignore', 'pipe', 'pipe'] },

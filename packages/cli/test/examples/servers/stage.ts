@@ -5,8 +5,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PROGRAM } from '@handover/test-api-server';
 import { onTestFinished } from 'vitest';
-import { BIN, directory, started } from '../around.ts';
+import { directory, started } from '../around.ts';
 
 const PAGE = fileURLToPath(new URL('../../../../../docs/recipes/programs.md', import.meta.url));
 
@@ -131,7 +132,7 @@ export const stageOf = async (
   let log = '';
   const env = { ...process.env, NO_COLOR: '1', PATH: `${bin}:/usr/sbin:${process.env.PATH ?? ''}` };
   const spawned = (...args: readonly string[]): ChildProcess =>
-    spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
+    spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
   return {
     dir,
     restarts,
