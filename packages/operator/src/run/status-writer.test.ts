@@ -94,3 +94,29 @@ test('while writes are slow, only the newest status of a resource is written', a
   await clock.advance(2_000);
   expect(written).toEqual([...said('old', ['leaf-0']), ...said('new', rest), ...said('new', ['leaf-0'])]);
 });
+
+test('a status whose writes fail for a long time delays the status of no other resource', async () => {
+  const clock = new TestClock();
+  const written: string[] = [];
+  const kube = {
+    clock,
+    patch: async (_kind: unknown, { name }: { readonly name: string }) => {
+      if (name === 'refused') throw new Error('no such luck');
+      written.push(name);
+    },
+  } as unknown as Kube;
+  const stop = new AbortController();
+  onTestFinished(() => stop.abort());
+  const writer = new StatusWriter(kube, stop.signal, () => undefined);
+  const say = (name: string): void =>
+    writer.put({ kind: 'Leaf', name, uid: name, status: undefined } as unknown as Declared, {
+      conditions: [],
+      observedGeneration: 1,
+    });
+  say('refused');
+  // By then its next try is a minute away.
+  await clock.advance(120_000);
+  say('other');
+  await clock.advance(0);
+  expect(written).toEqual(['other']);
+});

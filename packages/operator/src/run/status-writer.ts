@@ -1,6 +1,5 @@
 import { API_VERSION, type Condition } from '@handover/core';
 import type { Kube } from '@handover/kube';
-import type { Timer } from '@handover/material';
 import { isCode } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -52,7 +51,7 @@ export class StatusWriter {
   readonly #written = new Map<string, { readonly status: AnyStatus; readonly at: number }>();
   /** Writes in a row that failed, and when to try again: nothing else may call for the same status again. */
   readonly #failed = new Map<string, { readonly times: number; readonly until: number }>();
-  #timer: Timer | undefined;
+  #timer: { readonly due: number; readonly cancel: () => void } | undefined;
   /** The round of writes that is under way. */
   #busy: Promise<void> | undefined;
 
@@ -69,6 +68,11 @@ export class StatusWriter {
     const status = withTimesOf(known, now);
     if (textOf(status) === textOf(known)) this.#pending.delete(uid);
     else this.#pending.set(uid, { declared, status });
+    // The timer may be that of a status whose writes fail: it delays no other.
+    if (this.#timer !== undefined && this.#dueAt(uid) < this.#timer.due) {
+      this.#timer.cancel();
+      this.#timer = undefined;
+    }
     this.#plan();
   }
 
@@ -77,13 +81,14 @@ export class StatusWriter {
     if (this.#pending.size === 0 || this.#signal.aborted) return;
     const now = this.#kube.clock.monotonic();
     const due = Math.min(...[...this.#pending.keys()].map((uid) => this.#dueAt(uid)));
-    this.#timer = this.#kube.clock.after(due - now, () => {
+    const { cancel } = this.#kube.clock.after(due - now, () => {
       this.#timer = undefined;
       this.#busy = this.#flush().finally(() => {
         this.#busy = undefined;
         this.#plan();
       });
     });
+    this.#timer = { due, cancel };
   }
 
   #dueAt(uid: string): number {
