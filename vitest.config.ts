@@ -74,8 +74,7 @@ export default defineConfig({
     projects: [
       // npm test
       tier('unit', UNIT, { ...ONCE, exclude: [SYSTEM, ...ALONE], isolate: false }),
-      // After the others: a worker between two files of the first project would have to load everything again.
-      tier('unit-alone', ALONE, { ...ONCE, exclude: [SYSTEM], sequence: { groupOrder: 1 } }),
+      tier('unit-alone', ALONE, { ...ONCE, exclude: [SYSTEM] }),
       // Real processes, file systems that hang, real waits.
       tier('system', [SYSTEM]),
       // The dashboard in a real Chromium. As root it installs Debian's.

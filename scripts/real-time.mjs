@@ -9,8 +9,13 @@ export const EXCEPTIONS = {
   'packages/dashboard/src/read-material.ts': 'yields after it has used a share of processor time',
   'packages/engine/src/directory/disk/far-readers.ts':
     'deadlines on child processes, of which no test clock knows whether they are at work',
+  'packages/dashboard/src/server.test.ts':
+    'asks until the sockets of closed streams are free, at once on an idle machine',
   'packages/engine/src/directory/hooks/process-group.ts':
     'deadlines on child processes, of which no test clock knows whether they are at work',
+  'packages/engine/src/directory/objects/copies-cut-short.test.ts':
+    'a pass that never ends is looked at from outside',
+  'packages/kube/src/reload-report.test.ts': 'watchers of the kernel tell of changed files',
   'packages/runtime/src/life.test.ts':
     '100 ms: files that come late are looked for by the runtime’s own clock',
   'packages/runtime/src/s2.test.ts':
@@ -22,6 +27,7 @@ export const EXCEPTIONS = {
 };
 
 const WAITS = [
+  [/\b(?:vi\.waitFor|expect\.poll)\b/, 'a poll by real time'],
   // Not `socket.setTimeout` and the like, nor a word in a name.
   [/(?<![\w.#])(?:setTimeout|setInterval)\b/, 'a timer'],
   [/\bAbortSignal\.timeout\b/, 'AbortSignal.timeout'],

@@ -11,6 +11,9 @@ if (!Number.isInteger(times) || times < 1) {
   process.exit(2);
 }
 
+/** A run that hangs is red. */
+const LIMIT_MS = 30 * 60_000;
+
 const folder = mkdtempSync(join(tmpdir(), 'handover-repeat-'));
 const red = new Map();
 let green = 0;
@@ -35,7 +38,7 @@ const runOnce = (number) => {
       `--outputFile=${report}`,
       ...more,
     ],
-    { encoding: 'utf8', maxBuffer: 1 << 30 },
+    { encoding: 'utf8', maxBuffer: 1 << 30, timeout: LIMIT_MS, killSignal: 'SIGKILL' },
   );
   const seconds = (performance.now() - began) / 1000;
   slowest = Math.max(slowest, seconds);
@@ -44,8 +47,8 @@ const runOnce = (number) => {
     const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
     failed = testResults.flatMap(({ name, status: file, assertionResults }) => {
       const tests = assertionResults
-        .filter((one) => one.status === 'failed')
-        .map((one) => `${name} › ${one.fullName}`);
+        .filter((one) => one.status !== 'passed')
+        .map((one) => `${name} › ${one.fullName}${one.status === 'failed' ? '' : ` (${one.status})`}`);
       return tests.length === 0 && file === 'failed' ? [name] : tests;
     });
   } catch (error) {

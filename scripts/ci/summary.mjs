@@ -18,6 +18,7 @@ export const summaryOf = (text) => {
   for (const { tier, test, ms } of slow)
     lines.push(`${(ms / 1000).toFixed(1).padStart(7)} s  ${tier}: ${test}`);
   for (const { tier, test } of flaky) lines.push(`flaky: ${tier}: ${test}`);
+  if (tests.length === 0) return { lines: [...lines, 'NO_RECORD: no test was recorded'], ok: false };
   const ok = flaky.length <= MOST_FLAKY;
   if (!ok)
     lines.push(

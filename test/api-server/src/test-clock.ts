@@ -74,7 +74,7 @@ export class TestClock extends VirtualClock {
   async advance(ms: number): Promise<void> {
     const end = this.monotonic() + ms;
     do await atRest();
-    while (this.#turn(end - this.monotonic()));
+    while (this.#turn(Math.max(0, end - this.monotonic())));
     await atRest();
   }
 

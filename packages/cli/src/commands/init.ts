@@ -1,5 +1,4 @@
 import { DirectoryHome, diskFiles } from '@handover/engine';
-import { systemClock } from '@handover/runtime/clock';
 import type { Define } from '../context.ts';
 import { STARTING_POINT } from '../directory/starting-point.ts';
 import { CliError } from '../error.ts';
@@ -27,7 +26,7 @@ Example:
           { path: dir },
         );
       }
-      await new DirectoryHome(dir, { timers: systemClock }).make();
+      await new DirectoryHome(dir, { timers: context.clock }).make();
       const path = `${dir}/${NAME}`;
       await diskFiles.create(path, STARTING_POINT, { mode: 0o644 });
       context.stdout.write(

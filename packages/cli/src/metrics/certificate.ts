@@ -90,7 +90,8 @@ export async function certificateFor(options: CertificateOptions): Promise<(serv
     if (folder === undefined) return;
     void (async () => {
       for (;;) {
-        await clock.sleep(LOOK_AGAIN_MS, signal);
+        // Keeps no process alive that is about to end.
+        await new Promise<void>((tick) => void clock.after(LOOK_AGAIN_MS, tick).unref());
         if (signal.aborted) return;
         const identity = await open();
         if (identity === undefined) continue;

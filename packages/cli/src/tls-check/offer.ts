@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import type { StartTls } from '@handover/core';
 import { startTls } from '@handover/engine';
-import { systemClock } from '@handover/runtime/clock';
 import { readAnswer, type ServerAnswer } from './answer.ts';
 import { type Deadline, firstEvent } from './first-event.ts';
 import { clientHello, type Offer } from './hello.ts';
@@ -51,7 +50,7 @@ export async function reach(target: TlsTarget, options: OfferOptions): Promise<S
   for (;;) {
     const socket = await connected(target, options);
     if ('kind' in socket || target.starttls === undefined) return socket;
-    const refusal = await startTls(socket, target.starttls, { clock: systemClock, timeoutMs });
+    const refusal = await startTls(socket, target.starttls, { clock, timeoutMs });
     if (refusal === undefined) return socket;
     socket.destroy();
     if (refusal.isBusy !== true || clock.monotonic() > until)

@@ -62,7 +62,11 @@ export async function takeLock(options: LockOptions, stays = false): Promise<Hel
   const mine = `${path}.${self.token}`;
   await files.create(mine, `${JSON.stringify(self)}\n`, { mode: 0o600 });
   try {
-    touch(mine, clock); // a file server's clock may be another
+    try {
+      touch(mine, clock); // a file server's clock may be another
+    } catch {
+      // Its own time stays, where times cannot be set.
+    }
     for (let attempt = 0; attempt < 5; attempt++) {
       try {
         await files.link(mine, path);
