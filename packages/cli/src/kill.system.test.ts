@@ -5,13 +5,10 @@ import { join } from 'node:path';
 import { DirectoryHome } from '@handover/engine';
 import { instant, parseCertificates, verifyChain } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
-import { PROGRAM, temporaryFolder } from '@handover/test-api-server';
+import { PROGRAM, RANDOM_INPUTS, temporaryFolder } from '@handover/test-api-server';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { build } from '../test/real-process.ts';
 import { STARTING_POINT } from './directory/starting-point.ts';
-
-/** Other inputs might hide a fault that these have found. */
-const RANDOM = { retry: 0 };
 
 beforeAll(build, 120_000);
 
@@ -36,7 +33,7 @@ const isAccepted = (): boolean => {
 
 test(
   'run continues where it was after any number of kills: nothing is rotated twice, every pair verifies',
-  RANDOM,
+  RANDOM_INPUTS,
   async () => {
     const home = new DirectoryHome(dir, { timers: systemClock });
     const ROUNDS = 5;

@@ -145,17 +145,23 @@ test('a fenced client sends nothing after the machine was suspended, which the m
   await fenced.create(configMaps, thing('y'));
 });
 
-test('a fenced client stops a write that waits for its retry', async () => {
-  const a = campaign('a');
-  await gained(a);
-  const fenced = kube.fenced(a);
+/** A write that the API server puts off once, and that waits for its retry: the code of its end, wrapped because a promise in a promise is awaited. */
+const throttled = async (write: () => Promise<unknown>): Promise<{ readonly code: Promise<unknown> }> => {
   server.faults.add({
     when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
     status: 429,
     headers: { 'retry-after': '1' },
   });
-  const writing = codeOf(fenced.create(configMaps, thing('x')));
+  const code = codeOf(write());
   await clock.until(() => otherWrites().length === 1);
+  return { code };
+};
+
+test('a fenced client stops a write that waits for its retry', async () => {
+  const a = campaign('a');
+  await gained(a);
+  const fenced = kube.fenced(a);
+  const { code: writing } = await throttled(() => fenced.create(configMaps, thing('x')));
   void a.release();
   expect(await clock.during(writing)).toBe('LEASE_LOST');
   expect(otherWrites()).toHaveLength(1);
@@ -183,13 +189,7 @@ test('a fenced client does not let a write of an earlier term leave in a later o
   const a = campaign('a');
   await gained(a);
   const fenced = kube.fenced(a);
-  server.faults.add({
-    when: ({ method, path }) => method === 'POST' && path.includes('configmaps'),
-    status: 429,
-    headers: { 'retry-after': '1' },
-  });
-  const writing = codeOf(fenced.create(configMaps, thing('x')));
-  await clock.until(() => otherWrites().length === 1);
+  const { code: writing } = await throttled(() => fenced.create(configMaps, thing('x')));
   const [why, again] = [lost(a), new Promise<void>((resolve) => a.on('gained', () => resolve()))];
   clock.stall(2_001);
   await clock.during(Promise.all([why, again]));

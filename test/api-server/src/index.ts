@@ -6,5 +6,6 @@ export { freePort } from './free-port.ts';
 export { canHang, type HungFileSystem, hungFileSystem } from './hung-file-system.ts';
 export { namespaceObject } from './namespace-object.ts';
 export { PROGRAM } from './program.ts';
+export { RANDOM_INPUTS } from './random-inputs.ts';
 export { type FolderOptions, temporaryFolder } from './temporary-folder.ts';
 export { atRest, TestClock } from './test-clock.ts';

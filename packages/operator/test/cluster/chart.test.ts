@@ -6,15 +6,12 @@ import { promisify } from 'node:util';
 import { COMPAT } from '@handover/core';
 import { type InstallOptions, installation, type Manifest } from '@handover/install';
 import { HandoverError } from '@handover/material';
-import { temporaryFolder } from '@handover/test-api-server';
+import { RANDOM_INPUTS, temporaryFolder } from '@handover/test-api-server';
 import { type Cluster, findHelm, startCluster } from '@handover/test-cluster';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { resource } from './stage.ts';
-
-/** Other inputs might hide a fault that these have found. */
-const RANDOM = { retry: 0 };
 
 const run = promisify(execFile);
 const CHART = fileURLToPath(new URL('../../../../deploy/chart/handover', import.meta.url));
@@ -124,35 +121,39 @@ test('the image is by default that of the version of the chart', async () => {
   expect(byName(objects ?? [])).toEqual(expected({ ...plain, image: `handover:${version}` }));
 });
 
-test('made-up options give the same in both, and what one refuses, so does the other', RANDOM, async () => {
-  const mostly = <T>(good: readonly T[], bad: readonly T[]) =>
-    fc.oneof(
-      { weight: 12, arbitrary: fc.constantFrom(...good) },
-      { weight: 1, arbitrary: fc.constantFrom(...bad) },
+test(
+  'made-up options give the same in both, and what one refuses, so does the other',
+  RANDOM_INPUTS,
+  async () => {
+    const mostly = <T>(good: readonly T[], bad: readonly T[]) =>
+      fc.oneof(
+        { weight: 12, arbitrary: fc.constantFrom(...good) },
+        { weight: 1, arbitrary: fc.constantFrom(...bad) },
+      );
+    const few = <T>(item: fc.Arbitrary<T>, minLength = 0) => fc.array(item, { minLength, maxLength: 3 });
+    const options = fc.record(
+      {
+        namespace: fc.constantFrom('handover-system', 'own', '12', 'y'),
+        image: mostly(['a', 'r.example:5000/x/handover@sha256:0a'], ['a b', '{{ fail }}', '-x', 'a"b']),
+        namespaced: few(mostly(['shop', 'pay', 'handover-system', 'own', 'on', '12'], ['No', 'a b', '-']), 1),
+        compat: few(fc.constantFrom(...COMPAT)),
+        openshift: fc.boolean(),
+        metricsAuth: fc.constantFrom<('none' | 'token')[]>('none', 'none', 'none', 'token'),
+        signers: few(mostly(['a.b/c', 'a.b/*', '1.2/3'], ['a.b', 'a b/c'])),
+        replicas: mostly([1, 2, 5], [0, 6, 1.5]),
+      },
+      { requiredKeys: ['namespace', 'image'] },
     );
-  const few = <T>(item: fc.Arbitrary<T>, minLength = 0) => fc.array(item, { minLength, maxLength: 3 });
-  const options = fc.record(
-    {
-      namespace: fc.constantFrom('handover-system', 'own', '12', 'y'),
-      image: mostly(['a', 'r.example:5000/x/handover@sha256:0a'], ['a b', '{{ fail }}', '-x', 'a"b']),
-      namespaced: few(mostly(['shop', 'pay', 'handover-system', 'own', 'on', '12'], ['No', 'a b', '-']), 1),
-      compat: few(fc.constantFrom(...COMPAT)),
-      openshift: fc.boolean(),
-      metricsAuth: fc.constantFrom<('none' | 'token')[]>('none', 'none', 'none', 'token'),
-      signers: few(mostly(['a.b/c', 'a.b/*', '1.2/3'], ['a.b', 'a b/c'])),
-      replicas: mostly([1, 2, 5], [0, 6, 1.5]),
-    },
-    { requiredKeys: ['namespace', 'image'] },
-  );
-  const taken = { yes: 0, no: 0 };
-  const seen = fc.asyncProperty(options, async (made) => {
-    taken[expected(made) === undefined ? 'no' : 'yes']++;
-    await compare(made);
-  });
-  await fc.assert(seen, { numRuns: 120 });
-  expect(taken.yes).toBeGreaterThan(10);
-  expect(taken.no).toBeGreaterThan(3);
-});
+    const taken = { yes: 0, no: 0 };
+    const seen = fc.asyncProperty(options, async (made) => {
+      taken[expected(made) === undefined ? 'no' : 'yes']++;
+      await compare(made);
+    });
+    await fc.assert(seen, { numRuns: 120 });
+    expect(taken.yes).toBeGreaterThan(10);
+    expect(taken.no).toBeGreaterThan(3);
+  },
+);
 
 test('a value that there is not is refused, and helm finds nothing to complain about', async () => {
   const odd = { ...plain, replica: 3 } as InstallOptions;

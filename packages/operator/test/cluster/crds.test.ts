@@ -8,6 +8,7 @@ import type {
 import { API_VERSION, type Kind, parseResource } from '@handover/core';
 import { crds, KIND_TABLE } from '@handover/install';
 import { HandoverError } from '@handover/material';
+import { RANDOM_INPUTS } from '@handover/test-api-server';
 import { type Cluster, startCluster } from '@handover/test-cluster';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,9 +25,6 @@ import {
   profile,
   REFUSED,
 } from './resources.ts';
-
-/** Other inputs might hide a fault that these have found. */
-const RANDOM = { retry: 0 };
 
 let cluster: Cluster;
 let send: Requests;
@@ -162,7 +160,7 @@ describe('taken by the API server, refused by the parser: for a condition', () =
 
 test(
   'the API server accepts what the parser accepts; what only the parser refuses is on the list',
-  RANDOM,
+  RANDOM_INPUTS,
   async () => {
     let taken = 0;
     await fc.assert(

@@ -3,7 +3,7 @@ import { plan } from '@handover/core';
 import { observeAnew } from '@handover/engine';
 import { configMaps, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
 import { Operator, openView, RESOURCE_KINDS } from '@handover/operator';
-import { FakeApiServer, namespaceObject } from '@handover/test-api-server';
+import { FakeApiServer, namespaceObject, RANDOM_INPUTS } from '@handover/test-api-server';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resource, until } from './stage.ts';
@@ -17,9 +17,6 @@ import {
   type TenantStage,
 } from './tenant-stage.ts';
 import { OPEN, type Victim, victim } from './tenant-victim.ts';
-
-/** Other inputs might hide a fault that these have found. */
-const RANDOM = { retry: 0 };
 
 const isElsewhere = (what: string): boolean => what.includes(`${EVIL}/`);
 
@@ -124,7 +121,7 @@ describe('on the API server in this process', () => {
 
   test(
     'marks on objects of another namespace never change what is planned for an Authority',
-    RANDOM,
+    RANDOM_INPUTS,
     async () => {
       const before = await standing(kube, TARGETS);
       expect(before).toMatchObject({
@@ -141,7 +138,7 @@ describe('on the API server in this process', () => {
 
   test(
     'marks on the Leaf and the Secret that another namespace has of an Authority never change what is planned for it',
-    RANDOM,
+    RANDOM_INPUTS,
     async () => {
       const ids = ['prod/mesh'];
       const before = await standing(kube, ids);
@@ -188,7 +185,7 @@ describe('on a real API server, with the operator at work', () => {
 
   test(
     'marks on objects of another namespace never change what is planned for an Authority, and it rotates afterwards',
-    RANDOM,
+    RANDOM_INPUTS,
     async () => {
       const ids = ['prod/mesh'];
       const before = await standing(stage.admin, ids);
