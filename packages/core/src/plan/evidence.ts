@@ -115,7 +115,8 @@ const ask = (context: PlanningContext, question: Question): Finding => {
     const shows = instance.proofs.find((proof) => question.reads(proof) === 'shows');
     const finding = shows === undefined ? question.started(instance) : found(shows.by, shows.at);
     const isOther = otherLeaf(context, consumer, instance) !== undefined;
-    if (finding !== undefined && !isOther && !(denies && shows !== undefined)) weakest = finding;
+    // A restart does not outweigh what the pod shows: it may have read a copy that it keeps.
+    if (finding !== undefined && !isOther && !denies) weakest = finding;
     else {
       missing.push(instance);
       denied ||= instance.unread?.[question.about] !== undefined || denies || isOther;
@@ -143,17 +144,20 @@ const ask = (context: PlanningContext, question: Question): Finding => {
 /** Which instances of several are missing, and why the first of them cannot be read. */
 const detailOf = (
   context: PlanningContext,
-  { consumer, about, reads }: Question,
+  { consumer, about, reads, started }: Question,
   missing: readonly InstanceSeen[],
 ): string => {
   const nameOf = ({ name, uid }: InstanceSeen): string => name ?? uid;
   const isOneOf = consumer.instances.length > 1;
+  const contradictionIn = (instance: InstanceSeen): string | undefined => {
+    const read = instance.proofs.map(reads);
+    if (read.includes('shows')) return 'its status document and its handshake disagree';
+    return read.includes('denies') && started(instance) !== undefined
+      ? `it was restarted and still shows ${about === 'leaf' ? 'the old certificate' : 'the old CAs'}: does it start from a copy that it keeps?`
+      : undefined;
+  };
   const whyOf = (instance: InstanceSeen): string | undefined =>
-    otherLeaf(context, consumer, instance) ??
-    instance.unread?.[about] ??
-    (instance.proofs.some((proof) => reads(proof) === 'shows')
-      ? 'its status document and its handshake disagree'
-      : undefined);
+    otherLeaf(context, consumer, instance) ?? instance.unread?.[about] ?? contradictionIn(instance);
   const mute = missing.find((instance) => whyOf(instance) !== undefined);
   const why = mute === undefined ? undefined : whyOf(mute);
   const names = isOneOf ? missing.map(nameOf) : [];

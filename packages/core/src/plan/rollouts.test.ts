@@ -1,6 +1,7 @@
 import { day, duration, hour } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
+import type { Proof } from './observed.ts';
 
 describe('restart-only workloads', () => {
   const pods = (story: Story, id: string, count: number): void => {
@@ -61,6 +62,29 @@ describe('restart-only workloads', () => {
     expect(story.run().map((action) => action.kind)).toEqual(['retire', 'write-bundle', 'write-leaf']);
     story.pass(hour);
     expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
+  });
+
+  test('restart-only workloads that were restarted and still show the old leaf hold the old CA', () => {
+    const story = activated();
+    const old = story.authority?.generations.find(({ role }) => role === 'previous')?.anchors[0].fingerprint;
+    const show = (proofs: readonly Proof[]): void => {
+      story.consumers = story.consumers.map((one) =>
+        one.id === 'a' ? { ...one, instances: one.instances.map((pod) => ({ ...pod, proofs })) } : one,
+      );
+    };
+    show([{ by: 'probed', at: story.now, ...(old === undefined ? {} : { issuer: old }) }]);
+    for (let wave = 0; wave < 3; wave += 1) {
+      story.pass(10_000).run();
+      for (const id of ['a', 'b', 'c']) rolled(story, id);
+    }
+    story.pass(day).run();
+    expect(story.roles()).toBe('2:current 1:previous');
+    expect(waits(story)[0]).toContain(
+      'a-0: it was restarted and still shows the old certificate: does it start from a copy that it keeps?',
+    );
+    show([]);
+    story.run();
+    expect(story.roles()).toBe('2:current');
   });
 
   test('restart-only workloads that nothing can restart are named, and hold the old CA', () => {

@@ -1,6 +1,7 @@
+import { duration } from '@handover/material';
 import { worldOf } from './build.ts';
 import type { ModelWorld } from './model.ts';
-import { hot, promised } from './natures.ts';
+import { hot, promised, stubborn } from './natures.ts';
 
 /** Consumers whose evidence is missing, unreadable or about another program. */
 export const evidenceWorlds: readonly ModelWorld[] = [
@@ -9,6 +10,10 @@ export const evidenceWorlds: readonly ModelWorld[] = [
   }),
   worldOf('a consumer whose declared evidence cannot be read, against its owner’s word', {
     natures: { a: hot('sa'), b: { ...promised('sb'), unread: true, neverReloads: true } },
+  }),
+  worldOf('a restart-only consumer that starts from a copy of its own, and shows it', {
+    natures: { a: hot('sa'), b: { ...stubborn('sb'), pods: 1, acknowledges: true, keepsCopy: true } },
+    policy: { cacheLag: duration(0) },
   }),
   worldOf('a consumer whose declared address is that of another program', {
     timeless: true,

@@ -160,6 +160,7 @@ const isCooperative = (world: ModelWorld): boolean =>
     (nature) =>
       (world.neighbour !== undefined && nature.outside === true) ||
       (nature.unrollable !== true &&
+        nature.keepsCopy !== true &&
         (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined))),
   ) &&
   Object.values(world.lent ?? {}).every(({ stuck, elsewhere }) => stuck !== true || elsewhere === true) &&

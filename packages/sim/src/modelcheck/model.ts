@@ -71,6 +71,8 @@ export interface Nature {
   /** Unknown to the controller. */
   readonly hidden?: boolean;
   readonly neverReloads?: boolean;
+  /** A new pod may read a copy that the consumer keeps, in place of its objects: a keystore on a volume that is written only once. */
+  readonly keepsCopy?: boolean;
   readonly stripsCross?: boolean;
   /** Presents a leaf that no object shows, from some moment until that leaf ends. */
   readonly unseen?: boolean;

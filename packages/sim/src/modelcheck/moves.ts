@@ -118,6 +118,8 @@ const consumerMoves = (world: ModelWorld, state: State, id: string, may: May): v
     if (pod.pending) {
       for (const [how, loaded] of starts(world, state, id))
         may(`a pod of ${id} starts${how}`, replace(index, [{ ...pod, ...loaded }]));
+      if (nature.keepsCopy === true)
+        may(`a pod of ${id} starts from its own copy`, replace(index, [{ ...pod, pending: false }]));
       return;
     }
     const restarted = spend(state, 'restarts');
@@ -135,6 +137,11 @@ const consumerMoves = (world: ModelWorld, state: State, id: string, may: May): v
         else
           for (const [, loaded] of starts(world, state, id))
             may(`${id} rolls a pod`, replace(index, [{ ...fresh, ...loaded }]));
+        if (nature.keepsCopy === true)
+          may(
+            `${id} rolls a pod, which starts from its own copy`,
+            replace(index, [{ ...fresh, pending: false, bundle: pod.bundle, chain: pod.chain }]),
+          );
       }
       return;
     }

@@ -26,6 +26,13 @@ export const mutants: readonly Mutant[] = [
     worlds: ['leaf and bundle in two objects, loaded apart, instant'],
   },
   {
+    name: 'a restart outweighs what a pod shows',
+    file: 'evidence.js',
+    from: '!isOther && !denies)',
+    to: '!isOther && !(denies && shows !== undefined))',
+    worlds: ['a restart-only consumer that starts from a copy of its own, and shows it'],
+  },
+  {
     name: 'gate 2 does not wait for caches',
     file: 'gates.js',
     from: 'if (!clock.aged(leaf.writtenAt, policy.cacheLag)) {',
