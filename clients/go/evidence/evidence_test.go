@@ -1,0 +1,94 @@
+package evidence_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"handover.dev/go/evidence"
+	"handover.dev/go/internal/testca"
+)
+
+func ask(handler http.Handler, method, path string) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, httptest.NewRequest(method, path, nil))
+	return recorder
+}
+
+func TestTheHandlerAnswersAtItsPathAlone(t *testing.T) {
+	handler := evidence.Handler()
+	for asked, expected := range map[[2]string]int{
+		{"GET", evidence.Path}:        200,
+		{"HEAD", evidence.Path}:       200,
+		{"POST", evidence.Path}:       405,
+		{"GET", "/"}:                  404,
+		{"GET", evidence.Path + "/x"}: 404,
+	} {
+		if got := ask(handler, asked[0], asked[1]).Code; got != expected {
+			t.Errorf("%v: %d, not %d", asked, got, expected)
+		}
+	}
+}
+
+func TestADocumentStaysUnder64KiBAndSaysWhatItLeftOut(t *testing.T) {
+	ca := testca.CA("ca").Certificate
+	anchors := make([]*x509.Certificate, 3000)
+	for index := range anchors {
+		anchors[index] = ca
+	}
+	source := evidence.SourceFunc(func() evidence.Loaded { return evidence.Loaded{Anchors: anchors} })
+	answer := ask(evidence.Handler(source), "GET", evidence.Path)
+	var document struct {
+		Truncated bool
+		Sources   []struct{ Anchors []string }
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	if answer.Body.Len() > 64*1024 || !document.Truncated || len(document.Sources[0].Anchors) != 512 {
+		t.Fatalf("%d bytes, truncated %v", answer.Body.Len(), document.Truncated)
+	}
+}
+
+func TestASourceThatVerifiesNobodyListsNoAnchors(t *testing.T) {
+	source := evidence.SourceFunc(func() evidence.Loaded { return evidence.Loaded{} })
+	var document struct{ Sources []map[string]any }
+	if err := json.Unmarshal(ask(evidence.Handler(source), "GET", evidence.Path).Body.Bytes(), &document); err != nil {
+		t.Fatal(err)
+	}
+	if _, has := document.Sources[0]["anchors"]; has {
+		t.Fatal("an empty list of CAs is not the same as none")
+	}
+}
+
+func TestThePodIsNamed(t *testing.T) {
+	t.Setenv("POD_UID", "a-pod")
+	var document struct{ PodUID string }
+	if err := json.Unmarshal(ask(evidence.Handler(), "GET", evidence.Path).Body.Bytes(), &document); err != nil || document.PodUID != "a-pod" {
+		t.Fatal(document, err)
+	}
+}
+
+// Any reloader is a source: here a function like GetCertificate of controller-runtime's certwatcher.
+func ExampleSourceFunc() {
+	ca := testca.CA("mesh")
+	issued := ca.Leaf("webhook", time.Hour)
+	certificate, _ := tls.X509KeyPair(issued.PEM, issued.KeyPEM)
+	getCertificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
+
+	source := evidence.SourceFunc(func() evidence.Loaded {
+		inUse, err := getCertificate(nil)
+		if err != nil {
+			return evidence.Loaded{}
+		}
+		return evidence.Loaded{Path: "/etc/webhook/tls.crt", Leaf: evidence.LeafOf(inUse)}
+	})
+	answer := ask(evidence.Handler(source), "GET", evidence.Path)
+	fmt.Println(answer.Code, answer.Header().Get("Content-Type"))
+	// Output: 200 application/json
+}

@@ -1,0 +1,3 @@
+module handover.dev/go
+
+go 1.24
