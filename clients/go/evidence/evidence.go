@@ -26,7 +26,7 @@ const maxBytes = 64 * 1024
 type Loaded struct {
 	// Path is the first file of the source, for people.
 	Path string
-	// Anchors are all CA certificates that peers are verified with. Nil: this source verifies nobody.
+	// Anchors are all CA certificates that peers are verified with. Nil: this source verifies no peers.
 	Anchors []*x509.Certificate
 	// Leaf is the certificate that this process presents. Nil: it presents none.
 	Leaf *x509.Certificate

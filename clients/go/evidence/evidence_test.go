@@ -55,7 +55,7 @@ func TestADocumentStaysUnder64KiBAndSaysWhatItLeftOut(t *testing.T) {
 	}
 }
 
-func TestASourceThatVerifiesNobodyListsNoAnchors(t *testing.T) {
+func TestASourceThatVerifiesNoPeersListsNoAnchors(t *testing.T) {
 	source := evidence.SourceFunc(func() evidence.Loaded { return evidence.Loaded{} })
 	var document struct{ Sources []map[string]any }
 	if err := json.Unmarshal(ask(evidence.Handler(source), "GET", evidence.Path).Body.Bytes(), &document); err != nil {

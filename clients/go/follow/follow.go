@@ -6,14 +6,11 @@
 package follow
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -273,47 +270,11 @@ func (f *Folder) contentsOf(version string) (map[string][]byte, error) {
 				real = filepath.Join(version, name)
 			}
 		}
-		text, err := readFile(real, path)
+		text, err := material.ReadFile(real, path, maxBytes)
 		if err != nil {
 			return nil, err
 		}
 		contents[name] = text
 	}
 	return contents, nil
-}
-
-func readFile(real, path string) ([]byte, error) {
-	// Opening a pipe would block, and opening a device can have effects.
-	info, err := os.Stat(real)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, material.Refuse("FILE_NOT_REGULAR", path, "not a regular file")
-	}
-	file, err := os.Open(real)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	defer file.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(io.LimitReader(file, maxBytes+1)); err != nil {
-		return nil, fileError(path, err)
-	}
-	if text.Len() > maxBytes {
-		return nil, material.Refuse("FILE_TOO_LARGE", path, "over %d bytes; is it the right file?", maxBytes)
-	}
-	return text.Bytes(), nil
-}
-
-func fileError(path string, err error) error {
-	refused := material.Refuse("FILE_UNREADABLE", path, "the file cannot be read")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		refused = material.Refuse("FILE_MISSING", path, "there is no such file")
-	case errors.Is(err, fs.ErrPermission):
-		refused = material.Refuse("FILE_FORBIDDEN", path, "this user may not read the file")
-	}
-	refused.Err = err
-	return refused
 }

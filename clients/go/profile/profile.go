@@ -9,8 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -92,13 +90,9 @@ var defaultGroups = []string{"X25519MLKEM768", "X25519", "secp256r1", "secp384r1
 
 // Load reads a profile. It fails when the file cannot be read, or when Go supports nothing of what it lists.
 func Load(path string) (*Profile, error) {
-	text, err := os.ReadFile(path)
+	text, err := material.ReadFile(path, path, maxBytes)
 	if err != nil {
-		code := "FILE_UNREADABLE"
-		if errors.Is(err, fs.ErrNotExist) {
-			code = "FILE_MISSING"
-		}
-		return nil, &Error{Code: code, Path: path, Message: "the TLS profile cannot be read", Err: err}
+		return nil, err
 	}
 	parsed, err := parse(text, path)
 	if err != nil {
@@ -110,9 +104,6 @@ func Load(path string) (*Profile, error) {
 func parse(text []byte, path string) (file, error) {
 	invalid := func(why string) error { return material.Refuse("TLS_PROFILE_INVALID", path, "the TLS profile %s", why) }
 	var parsed file
-	if len(text) > maxBytes {
-		return parsed, invalid("is over 64 KiB; it should be one small JSON object")
-	}
 	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&parsed); err != nil {
