@@ -121,7 +121,7 @@ export class Story {
         );
         return;
       default: {
-        const number = action.kind === 'retire' || action.kind === 'distrust-done' ? 0 : generationIn(action);
+        const number = generationIn(action);
         const made: Made = {
           at: this.now,
           ca: anchor(`ca${number}`, this.now, this.policy.lifetime),

@@ -12,6 +12,8 @@ const KINDS = {
   mint: 'step',
   activate: 'step',
   retire: 'step',
+  drop: 'step',
+  'record-issuance': 'write',
   distrust: 'step',
   'distrust-done': 'step',
 } as const satisfies Record<Action['kind'], LogKind>;

@@ -21,6 +21,7 @@ const WHAT = {
   mint: 'created',
   activate: 'started to sign with',
   retire: 'retired',
+  drop: 'dropped',
   distrust: 'distrusted',
   'distrust-done': 'forgot',
 } as const satisfies Record<Step['step'], string>;

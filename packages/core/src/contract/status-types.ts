@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ROLES } from '../plan/authority.ts';
 
 // What the operator writes to the status subresource: types and CRD schemas in one.
 
@@ -51,9 +52,9 @@ const authority = z.strictObject({
       z.strictObject({
         generation: generation('Number of the CA generation.'),
         role: z
-          .enum(['next', 'current', 'previous', 'distrusted'])
+          .enum(ROLES)
           .describe(
-            'next is trusted and does not sign yet; current signs; previous no longer signs and is still trusted; distrusted is in no bundle.',
+            'next is trusted and does not sign yet; current signs; previous no longer signs and is still trusted; retained is trusted for leaves in other namespaces, and its key is destroyed; distrusted is in no bundle.',
           ),
         fingerprint: fingerprint('SHA-256 of the CA certificate.'),
         notBefore: time('From when it is valid.'),

@@ -1,7 +1,11 @@
 import type { Instant } from '@handover/material';
 
-/** `next`: distributed, not used. `current`: signs. `previous`: trusted, no longer signs. */
-export type Role = 'next' | 'current' | 'previous' | 'distrusted';
+/**
+ * `next`: distributed, not used. `current`: signs. `previous`: trusted, no longer signs. `retained`: its key is destroyed, and its certificate
+ * stays trusted for leaves in other namespaces.
+ */
+export const ROLES = ['next', 'current', 'previous', 'retained', 'distrusted'] as const;
+export type Role = (typeof ROLES)[number];
 
 /** A CA certificate as the planner knows it. */
 export interface Anchor {
@@ -11,12 +15,20 @@ export interface Anchor {
   readonly notAfter: Instant;
 }
 
+/** Leaves that a CA signed for other namespaces. */
+export interface IssuedElsewhere {
+  /** Latest end of all of them. */
+  readonly until: Instant;
+  /** The objects that got them; undefined: not all have a name, or there are too many, so that only `until` counts. */
+  readonly objects?: readonly string[];
+}
+
 export interface Generation {
   readonly number: number;
   readonly role: Role;
   /** One; several only for an adopted generation 0, whose Secrets may hold more than one CA. */
   readonly anchors: readonly [Anchor, ...Anchor[]];
-  /** False for an adopted generation: trusted, but it can sign nothing. */
+  /** False for an adopted or a retained generation: trusted, but it can sign nothing. */
   readonly hasKey: boolean;
   /** When it took this role, by the home's clock. */
   readonly since: Instant;
@@ -29,6 +41,8 @@ export interface Generation {
   readonly lentUntil?: Instant;
   /** Latest end of those that no object shows: the old CA stays trusted until then. Raised before a signature is handed out. */
   readonly unseenUntil?: Instant;
+  /** Raised before a signature is handed out. Undefined: it signed none. */
+  readonly elsewhere?: IssuedElsewhere;
   /** Latest end of those of pods with a leaf of their own, which are in none of the dates above. Undefined: it signed none. */
   readonly podsUntil?: Instant;
 }
@@ -47,7 +61,7 @@ export interface AuthorityState {
   readonly revision: number;
   /** Newest first. */
   readonly generations: readonly Generation[];
-  /** The path back from `current`, nearest first, three at most. */
+  /** The path back from `current`, nearest first: three, and those whose signer is still trusted. */
   readonly crosses: readonly Cross[];
   /** Every rotation ever asked for: the same id never rotates twice. */
   readonly ids: readonly string[];
@@ -57,8 +71,8 @@ export interface AuthorityState {
   readonly lastGeneration: number;
 }
 
-/** How many cross-certificates are kept: more would be a third distrust before the first is over. */
-const MOST_CROSSES = 3;
+/** How many cross-certificates are kept in any case: more would be a third distrust before the first is over. */
+const LEAST_CROSSES = 3;
 
 export const generationOf = (state: AuthorityState, number: number): Generation | undefined =>
   state.generations.find((generation) => generation.number === number);
@@ -70,13 +84,21 @@ export const withRole = (state: AuthorityState, role: Role): Generation | undefi
 export const trusted = (state: AuthorityState): readonly Generation[] =>
   state.generations.filter((generation) => generation.role !== 'distrusted');
 
-/** The cross-certificate of `issuer`, that of the generation that signed it, and so on. */
-export const crossPath = (crosses: readonly Cross[], issuer: number): readonly Cross[] => {
+/**
+ * The cross-certificate of `issuer`, that of the generation that signed it, and so on. One whose signer is still trusted is never forgotten: a
+ * distrust of the CA in it has to reach that signer too.
+ */
+export const crossPath = (
+  crosses: readonly Cross[],
+  issuer: number,
+  generations: readonly Generation[],
+): readonly Cross[] => {
   const path: Cross[] = [];
   let at = issuer;
-  while (path.length < MOST_CROSSES) {
+  while (path.length < crosses.length) {
     const cross = crosses.find((candidate) => candidate.of === at);
     if (cross === undefined) break;
+    if (path.length >= LEAST_CROSSES && !generations.some(({ number }) => number === cross.by)) break;
     path.push(cross);
     at = cross.by;
   }
@@ -85,11 +107,11 @@ export const crossPath = (crosses: readonly Cross[], issuer: number): readonly C
 
 /**
  * Cross-certificates behind a leaf of `issuer`, nearest first: one, and a further one only while the CA that signed it is still in
- * the authority, as after two distrusts in a row. A longer chain would help a verifier that missed two rotations, but GnuTLS looks
+ * the authority with its key, as after two distrusts in a row; a retained CA has none. A longer chain would help a verifier that missed two rotations, but GnuTLS looks
  * for an anchor at the chain's far end only: with X(n by m) for a cross-certificate, a verifier that holds [3] refuses
  * leaf3 + X(3 by 2) + X(2 by 1) (docs/decisions/0004, point 11).
  */
 export const chainOf = ({ crosses, generations }: AuthorityState, issuer: number): readonly Cross[] =>
-  crossPath(crosses, issuer).filter(
-    ({ by }, index) => index === 0 || generations.some(({ number }) => number === by),
+  crossPath(crosses, issuer, generations).filter(
+    ({ by }, index) => index === 0 || generations.some(({ number, hasKey }) => number === by && hasKey),
   );

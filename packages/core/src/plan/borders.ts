@@ -1,5 +1,6 @@
 import { withRole } from './authority.ts';
 import type { PlanningContext } from './evidence.ts';
+import type { GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 
@@ -49,14 +50,19 @@ export const ownPart = (context: PlanningContext, seen: Observed): Part => {
 };
 
 /**
- * What a gate asks. Objects and consumers of other namespaces are asked for twice `reloadWithin` and one `cacheLag` from the start of
- * the step: by then an honest one has loaded everything, and a dishonest one must not delay the step for longer.
+ * What gate 1 asks. Verifiers in other namespaces have `reloadWithin` and one `cacheLag` from the start of the step, and twice that time to reload
+ * where no cross-certificate covers a slow one: a dishonest one must not delay the step for longer.
  */
-export const askedPart = (context: PlanningContext, seen: Observed): Part => {
+export const askedPart = (
+  context: PlanningContext,
+  seen: Observed,
+  { strict }: Pick<GateMode, 'strict'>,
+): Part => {
   const { state, policy, clock } = context;
-  const begun = (withRole(state, 'next') ?? withRole(state, 'current'))?.since;
+  const begun = withRole(state, 'next')?.since;
   const foreign = context.elsewhere.size > 0 || seen.consumers.some(({ blocks }) => !blocks);
-  return foreign && begun !== undefined && clock.aged(begun, 2 * policy.reloadWithin + policy.cacheLag)
+  const wait = (strict === undefined ? 1 : 2) * policy.reloadWithin + policy.cacheLag;
+  return foreign && begun !== undefined && clock.aged(begun, wait)
     ? ownPart(context, seen)
     : { context, seen };
 };

@@ -124,9 +124,8 @@ const ask = (context: PlanningContext, question: Question): Finding => {
   }
   if (missing.length === 0 && consumer.instances.length > 0) return weakest;
   if (missing.length === 0 && (policy.consumersFound || unborn)) return found('unused');
-  const settledStands = consumer.blocks
-    ? !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(context, consumer))
-    : true;
+  const settledStands =
+    !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(context, consumer));
   const obstacle = context.objects.get(question.object)?.obstacle;
   if (!consumer.blocks && since === undefined && obstacle !== undefined) return found('outside');
   // Where caches lag longer, the file itself comes later.
@@ -241,8 +240,8 @@ export const isRidOf = (
   });
 };
 
-/** Does this presenter serve a leaf of the generation? No cross-certificate covers a mistake here. */
-export const serves = (
+/** Does this presenter show a leaf of the generation? No cross-certificate covers a mistake here. */
+export const showsLeafOf = (
   context: PlanningContext,
   consumer: ConsumerSeen,
   object: string,
@@ -252,7 +251,7 @@ export const serves = (
   const leaf = seen?.leaf;
   const issued =
     leaf !== undefined && generation.anchors.some((anchor) => anchor.fingerprint === leaf.issuer);
-  const finding = ask(context, {
+  return ask(context, {
     consumer,
     object,
     about: 'leaf',
@@ -273,6 +272,16 @@ export const serves = (
       return createdAfter(context, instance, object, write) ? began(instance) : undefined;
     },
   });
+};
+
+/** The same, or no leaf of another CA can be in use any more. */
+export const serves = (
+  context: PlanningContext,
+  consumer: ConsumerSeen,
+  object: string,
+  generation: Generation,
+): Finding => {
+  const finding = showsLeafOf(context, consumer, object, generation);
   if (finding.ok) return finding;
   const gone = oldLeavesGone(context, object, generation);
   if (gone !== undefined) return gone;

@@ -31,7 +31,13 @@ const sentence = (action: Action): string => {
         action.crossBy === undefined ? '' : `, cross-signed by CA generation ${action.crossBy}`
       }, because ${action.why}.`;
     case 'retire':
-      return `Retire CA generation ${action.generation} and destroy its key, because ${action.why}.`;
+      return `Retire CA generation ${action.generation} and destroy its key${
+        action.retain === undefined ? '' : '; its certificate stays trusted for leaves in other namespaces'
+      }, because ${action.why}.`;
+    case 'drop':
+      return `Drop CA generation ${action.generation}, whose key is destroyed, from every bundle, because ${action.why}.`;
+    case 'record-issuance':
+      return `Remember the leaves of CA generation ${action.generation} in other namespaces, because ${action.why}.`;
     case 'distrust':
       return `Distrust ${caGenerations(action.generations)} everywhere at once${
         action.replacement === undefined

@@ -13,7 +13,7 @@ import {
 } from './evidence.ts';
 import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
-import { lentElsewhere, unseenLeaves } from './lent.ts';
+import { unseenLeaves } from './lent.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { oldLeavesGone } from './old-leaves.ts';
 import { awaitedLeaves, lentObjects } from './reissues.ts';
@@ -115,7 +115,7 @@ export const gateOne = (
   next: Generation,
   mode: GateMode,
 ): readonly Blocker[] => {
-  const { context, seen } = askedPart(all, view);
+  const { context, seen } = askedPart(all, view, mode);
   // Where no cross-certificate covers a mistake, time counts as evidence only by the owner's word.
   const admits = { settled: mode.strict === undefined, cross: mode.strict === undefined };
   const trusts = (consumer: ConsumerSeen, object: string): Finding =>
@@ -186,16 +186,16 @@ const allTrust = (context: PlanningContext, seen: Observed, current: Generation)
   return blockers;
 };
 
-/** Gate 2, the old CA is out of use: every presenter serves a leaf of `current`, and every verifier holds it. */
+/** Gate 2, the old CA is out of use in the authority's own namespace: every presenter serves a leaf of `current`, and every verifier holds it. */
 export const gateTwo = (
   all: PlanningContext,
   view: Observed,
   current: Generation,
   mode: GateMode,
 ): readonly Blocker[] => {
-  const { context, seen } = askedPart(all, view);
+  // Leaves in other namespaces hold nothing up: the old CA stays trusted for them, without its key.
+  const { context, seen } = ownPart(all, view);
   const presenters = outOfUse(context, seen, current);
-  presenters.push(...lentElsewhere(all, view, current));
   presenters.push(...unseenLeaves(all));
   if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
   // No old leaf is in use. The cross-certificate covers a verifier that has not confirmed, so the owner may choose to go on.

@@ -3,6 +3,8 @@ export {
   type AuthorityState,
   type Generation,
   generationOf,
+  type IssuedElsewhere,
+  ROLES,
   type Role,
   withRole,
 } from './authority.ts';
@@ -11,7 +13,7 @@ export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.t
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
-export { lending, withLent } from './lending.ts';
+export { type Lending, lending, withLent } from './lending.ts';
 export {
   type ClockDoubt,
   type ConsumerSeen,
@@ -27,7 +29,16 @@ export {
   type WrittenBy,
 } from './observed.ts';
 export { passesAt } from './passes-at.ts';
-export { type Action, isElsewhere, type Phase, type Plan, phaseOf, plan, type Swap } from './plan.ts';
+export {
+  type Action,
+  isElsewhere,
+  type Phase,
+  type Plan,
+  phaseOf,
+  plan,
+  type RotationStep,
+  type Swap,
+} from './plan.ts';
 export type { Policy } from './policy.ts';
 export { type NotReady, notReady, type Refusal } from './ready.ts';
 export { MOST_REISSUES, type Reissue } from './reissues.ts';

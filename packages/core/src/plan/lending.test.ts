@@ -12,26 +12,27 @@ const begun = (): AuthorityState => {
 
 test('a leaf for another program is remembered up to the whole day, once, without a new revision', () => {
   const state = begun();
-  const raised = lending(state, instant(T0 + 9 * day + hour), false) ?? expect.fail('not raised');
+  const raised =
+    lending(state, { notAfter: instant(T0 + 9 * day + hour), isUnseen: false }) ?? expect.fail('not raised');
   expect(raised.generations).toMatchObject([{ lentUntil: T0 + 10 * day }]);
   expect(raised.generations[0]?.unseenUntil).toBeUndefined();
   expect(raised.revision).toBe(state.revision);
-  expect(lending(raised, instant(T0 + 9 * day), false)).toBeUndefined();
-  const unseen = lending(raised, instant(T0 + 2 * day), true);
+  expect(lending(raised, { notAfter: instant(T0 + 9 * day), isUnseen: false })).toBeUndefined();
+  const unseen = lending(raised, { notAfter: instant(T0 + 2 * day), isUnseen: true });
   expect(unseen?.generations).toMatchObject([{ lentUntil: T0 + 10 * day, unseenUntil: T0 + 2 * day }]);
 });
 
 test('no leaf is remembered past the end of its CA', () => {
   const state = begun();
   const end = state.generations[0]?.anchors[0].notAfter;
-  expect(lending(state, instant(T0 + 9000 * day), true)?.generations).toMatchObject([
+  expect(lending(state, { notAfter: instant(T0 + 9000 * day), isUnseen: true })?.generations).toMatchObject([
     { lentUntil: end, unseenUntil: end },
   ]);
 });
 
 test('a step that was decided before a leaf was remembered keeps that leaf', () => {
   const state = begun();
-  const raised = lending(state, instant(T0 + day), true) ?? expect.fail('not raised');
+  const raised = lending(state, { notAfter: instant(T0 + day), isUnseen: true }) ?? expect.fail('not raised');
   const stepped = { ...state, revision: state.revision + 1 };
   expect(withLent(stepped, raised).generations).toEqual(raised.generations);
   expect(withLent(raised, state).generations).toEqual(raised.generations);

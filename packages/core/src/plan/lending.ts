@@ -1,43 +1,89 @@
 import { day, hour, type Instant, instant } from '@handover/material';
-import type { AuthorityState, Generation } from './authority.ts';
+import type { AuthorityState, Generation, IssuedElsewhere } from './authority.ts';
 
-const later = (a: Instant | undefined, b: Instant): Instant => (a === undefined || b > a ? b : a);
+const later = <T extends number>(a: T | undefined, b: T): T => (a === undefined || b > a ? b : a);
 
 const DATES = ['lentUntil', 'unseenUntil', 'podsUntil'] as const satisfies readonly (keyof Generation)[];
-const ends = (generation: Generation): readonly unknown[] => DATES.map((date) => generation[date]);
+
+/** Objects of other namespaces that a generation remembers by name. */
+export const MOST_NAMED_ELSEWHERE = 500;
+
+/** What both say: the names of all objects, and the later date. */
+export const unionElsewhere = (
+  a: IssuedElsewhere | undefined,
+  b: IssuedElsewhere | undefined,
+): IssuedElsewhere | undefined => {
+  if (a === undefined || b === undefined) return a ?? b;
+  const until = later(a.until, b.until);
+  if (a.objects === undefined || b.objects === undefined) return { until };
+  const objects = [...new Set([...a.objects, ...b.objects])].sort();
+  return objects.length > MOST_NAMED_ELSEWHERE ? { until } : { until, objects };
+};
+
+export const sameElsewhere = (a: IssuedElsewhere | undefined, b: IssuedElsewhere | undefined): boolean =>
+  a?.until === b?.until && a?.objects?.join() === b?.objects?.join();
+
+/** Rounded up, so that many leaves need few writes; no leaf outlives its CA. */
+export const roundedEnd = (
+  notAfter: Instant,
+  { anchors: [{ notAfter: caEnd }] }: Generation,
+  step: number = day,
+): Instant => instant(Math.min(Math.ceil(notAfter / step) * step, caEnd));
+
+/** A leaf that another program asks for. */
+export interface Lending {
+  readonly notAfter: Instant;
+  /** No object will show it. */
+  readonly isUnseen: boolean;
+  /** For a pod, which is seen by itself. */
+  readonly forPod?: boolean;
+  /** In another namespace: the object that will show it, or `unnamed`. */
+  readonly elsewhere?: { readonly object: string } | 'unnamed';
+}
 
 /**
  * The state to write before the current CA signs a leaf for another program; undefined: the state covers it already. The revision stays:
- * nothing is derived from these dates. They are rounded up, so that many leaves need few writes: to whole hours for pods,
- * whose leaves live for hours, else to whole days.
+ * nothing is derived from what is raised. Dates are rounded up: to whole hours for pods, whose leaves live for hours, else to whole days.
  */
-export const lending = (
-  state: AuthorityState,
-  notAfter: Instant,
-  isUnseen: boolean,
-  forPod = false,
-): AuthorityState | undefined => {
-  const generations = state.generations.map((one): Generation => {
-    if (one.role !== 'current') return one;
-    const step = forPod ? hour : day;
-    const end = instant(Math.min(Math.ceil(notAfter / step) * step, one.anchors[0].notAfter));
-    if (forPod) return { ...one, podsUntil: later(one.podsUntil, end) };
-    const lent = { ...one, lentUntil: later(one.lentUntil, end) };
-    return isUnseen ? { ...lent, unseenUntil: later(one.unseenUntil, end) } : lent;
-  });
-  const changed = generations.some((one, index) =>
-    ends(one).some((end, at) => end !== ends(state.generations[index] ?? one)[at]),
-  );
-  return changed ? { ...state, generations } : undefined;
+export const lending = (state: AuthorityState, asked: Lending): AuthorityState | undefined => {
+  const { notAfter, isUnseen, forPod = false, elsewhere } = asked;
+  const raised = (one: Generation): Generation => {
+    const end = roundedEnd(notAfter, one, forPod ? hour : day);
+    const away =
+      elsewhere === undefined
+        ? undefined
+        : { until: end, ...(elsewhere === 'unnamed' ? {} : { objects: [elsewhere.object] }) };
+    const all = unionElsewhere(one.elsewhere, away);
+    return {
+      ...one,
+      ...(forPod ? { podsUntil: later(one.podsUntil, end) } : { lentUntil: later(one.lentUntil, end) }),
+      // In other namespaces such a leaf holds no rotation up: the CA stays trusted for it.
+      ...(isUnseen && elsewhere === undefined ? { unseenUntil: later(one.unseenUntil, end) } : {}),
+      ...(all === undefined ? {} : { elsewhere: all }),
+    };
+  };
+  const current = state.generations.find(({ role }) => role === 'current');
+  if (current === undefined) return undefined;
+  const next = raised(current);
+  if (DATES.every((date) => next[date] === current[date]) && sameElsewhere(next.elsewhere, current.elsewhere))
+    return undefined;
+  return { ...state, generations: state.generations.map((one) => (one === current ? next : one)) };
 };
 
-/** A state with the later dates of both: what another writer raised meanwhile is kept. */
+/** A state with what another writer raised meanwhile. */
 export const withLent = (state: AuthorityState, stored: AuthorityState | undefined): AuthorityState => ({
   ...state,
   generations: state.generations.map((one) => {
     const other = stored?.generations.find(({ number }) => number === one.number);
+    // A retained CA has signed its last leaf, and what counts for its own namespace is over.
+    const dates = one.role === 'retained' ? [] : DATES;
     const pick = (key: (typeof DATES)[number]): Partial<Generation> =>
       other?.[key] === undefined ? {} : { [key]: later(one[key], other[key]) };
-    return Object.assign({ ...one }, ...DATES.map(pick));
+    const elsewhere = unionElsewhere(one.elsewhere, other?.elsewhere);
+    return Object.assign(
+      { ...one },
+      ...dates.map(pick),
+      elsewhere === undefined ? {} : { elsewhere },
+    ) as Generation;
   }),
 });

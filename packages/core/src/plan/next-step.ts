@@ -4,6 +4,7 @@ import { rotationDueAt } from './expiry.ts';
 import type { GateMode } from './gate-mode.ts';
 import { type Blocker, distrustGate, gateOne, gateTwo } from './gates.ts';
 import type { Observed } from './observed.ts';
+import { dropDue, leavesElsewhere } from './retained.ts';
 import { isValidYet, type Transition, vouches } from './transition.ts';
 import { listed } from './waiting.ts';
 
@@ -26,6 +27,9 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
       blockedBy: distrustGate(context, seen, current, distrusted),
     };
   }
+  // It is no part of a rotation, and waits for none.
+  const drop = context.policy.paused || clock.doubt !== undefined ? undefined : dropDue(context, seen);
+  if (drop !== undefined) return { ...drop, blockedBy: [] };
   const next = withRole(state, 'next');
   if (next !== undefined && !isValidYet(next, clock)) return replacing(state, next);
   if (next !== undefined) {
@@ -42,8 +46,13 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
   if (previous !== undefined) {
     const blockedBy = gateTwo(context, seen, current, mode);
     const missing = blockedBy.length > 0 ? [] : gateTwo(context, seen, current, calm(mode));
+    const retain = leavesElsewhere(context, previous);
     return {
-      transition: { kind: 'retire', generation: previous.number },
+      transition: {
+        kind: 'retire',
+        generation: previous.number,
+        ...(retain === undefined ? {} : { retain }),
+      },
       why:
         opened(mode, missing) ??
         `every presenter serves a leaf of CA generation ${current.number}, and every verifier holds that CA`,

@@ -20,7 +20,7 @@ export const othersExpire = (object: ObjectSeen | undefined, issuer: Generation)
 };
 
 /** Until when leaves live that a generation signed for pods, or for other programs; undefined: there are none. */
-const endOf = (generation: Generation, forPods: boolean): number | undefined => {
+export const endOf = (generation: Generation, forPods: boolean): number | undefined => {
   const { anchors, lentUntil, podsUntil, adopted } = generation;
   const [{ notAfter }] = anchors;
   if (forPods) return podsUntil === undefined ? undefined : Math.min(podsUntil, notAfter);
@@ -36,6 +36,7 @@ const lentBefore = (
   const signed = generations.filter(
     ({ role, number, since }) =>
       role !== 'next' &&
+      role !== 'retained' &&
       number !== issuer.number &&
       !((writtenBy?.since ?? Number.NEGATIVE_INFINITY) > since),
   );

@@ -10,6 +10,7 @@ import { activation, nextStep } from './next-step.ts';
 import type { ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type Reissue, reissuesFor } from './reissues.ts';
+import { behindElsewhere, isRecorded, recordIssuance, retainedNotes } from './retained.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, isValidYet, type Taken, type Transition } from './transition.ts';
 import { listed } from './waiting.ts';
@@ -26,6 +27,9 @@ export type Swap = Transition & {
   readonly revision: number;
   readonly why: string;
 };
+
+/** A swap that changes what is trusted or who signs. */
+export type RotationStep = Exclude<Swap, { readonly kind: 'record-issuance' }>;
 
 export type Action = BundleWrite | LeafWrite | Reissue | StampAction | Swap;
 
@@ -111,8 +115,9 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
       });
 
   // Objects elsewhere may be rewritten by their owners, or fail, without end: they come after any step that is due.
-  const { writes, notes: writeNotes } = writesFor(context);
-  notes.push(...writeNotes);
+  const { writes: wanted, notes: writeNotes } = writesFor(context);
+  notes.push(...writeNotes, ...retainedNotes(context, seen), ...behindElsewhere(context, seen));
+  const writes = wanted.filter((write) => isRecorded(state, write));
   // No step waits for an answer to them: gate 2 waits for the leaves.
   const reissues = reissuesFor(context, mode);
   if (writes.some((write) => !isElsewhere(write)))
@@ -130,6 +135,13 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
       ? [{ consumer: 'rotation.paused', waitsFor: PAUSED, since: now }]
       : blockedBy;
   if (step !== undefined && held.length === 0) return { ...swap(step.transition, step.why), notes };
+  const issuance = recordIssuance(state, wanted);
+  if (issuance !== undefined)
+    return {
+      ...swap(issuance, 'a retired CA stays trusted until they are out of use', state.revision - 1),
+      blockedBy: held,
+      notes,
+    };
   const actions = [...(writes.length > 0 ? writes : stamps), ...reissues];
   return answer({ actions, blockedBy: held, notes, wakeAt: clock.wakeAt });
 };

@@ -36,6 +36,8 @@ export interface Policy {
   readonly reloadWithin: Duration;
   readonly onBlocked: 'Wait' | 'Restart' | 'Proceed';
   readonly patience: Duration;
+  /** How long a retired CA stays trusted for leaves in other namespaces; undefined: until the last of them has expired. */
+  readonly patienceElsewhere?: Duration;
   readonly paused: boolean;
   readonly maxConcurrentRollouts: number;
   /** How stale a file can be that a new process starts from. */

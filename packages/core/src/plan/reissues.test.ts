@@ -2,6 +2,7 @@ import { day, duration, hour, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
 import { explain } from './explain.ts';
+import { lending } from './lending.ts';
 import type { ObjectSeen, WrittenBy } from './observed.ts';
 
 /** A Secret that cert-manager writes, with a leaf of the given CA. */
@@ -166,12 +167,20 @@ describe('waves', () => {
   });
 });
 
-test('another namespace holds a rotation up until its leaf has ended, and no longer', () => {
-  const story = activated((one) => lent(one, 'far', 'ca1', { asked: 'pending' }, { elsewhere: true }));
-  story.pass(80 * day);
-  expect(waits(story)).toEqual(['far: to get a leaf of CA generation 2 from cert-manager']);
-  story.pass(10 * day);
+test('a leaf of another namespace holds no rotation up, and its CA stays trusted until it has ended', () => {
+  const story = activated((one) => {
+    lent(one, 'far', 'ca1', { asked: 'pending' }, { elsewhere: true });
+    const asked = { notAfter: instant(one.now + 90 * day), isUnseen: false, elsewhere: { object: 'far' } };
+    one.authority = one.authority && lending(one.authority, asked);
+  });
+  story.pass(hour);
   expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+  story.pass(80 * day);
+  expect(story.plan().actions).toEqual([]);
+  expect(story.held('trust')).toBe('ca2 ca1');
+  story.pass(11 * day);
+  expect(story.run().map(({ kind }) => kind)).toEqual(['drop', 'write-bundle']);
+  expect(story.held('trust')).toBe('ca2');
 });
 
 describe('a Secret that is gone', () => {

@@ -78,8 +78,8 @@ export const awaitedLeaves = (
   objects.flatMap((object) => {
     const { id, leaf, writtenBy } = object;
     if (leaf === undefined || writtenBy === undefined || isLeafOf(object, current)) return [];
-    // What its one process shows decides: gate 2 asks that process. In another namespace that would be a claim.
-    if (writtenBy.ofOneProcess === true && !context.elsewhere.has(id)) return [];
+    // What its one process shows decides: gate 2 asks that process.
+    if (writtenBy.ofOneProcess === true) return [];
     if (oldLeavesGone(context, id, current) !== undefined) return [];
     const { program, asked, failing, remark, ofOneProcess } = writtenBy;
     const end = new Date(leaf.notAfter).toISOString();

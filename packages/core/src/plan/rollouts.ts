@@ -1,5 +1,5 @@
 import { duration } from '@handover/material';
-import { withRole } from './authority.ts';
+import { type Generation, withRole } from './authority.ts';
 import { heldSince, lagOf, type PlanningContext } from './evidence.ts';
 import type { GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
@@ -71,6 +71,26 @@ const isAhead = ({ state }: PlanningContext, { reload, workload }: ConsumerSeen)
   return reload === 'restart' && next !== undefined && (workload?.stamp?.trust ?? 0) < next.number;
 };
 
+/**
+ * A verifier of another namespace from before the CA that signs now, which may not have been restarted when the rotation was over: no step waits for
+ * it. What was declared later has never held another CA.
+ */
+const isLeftBehind = (
+  { state, policy, objects, clock }: PlanningContext,
+  { blocks, verifies, instances }: ConsumerSeen,
+  current: Generation,
+): boolean => {
+  const isFirst = !state.crosses.some(({ of }) => of === current.number);
+  if (blocks || isFirst) return false;
+  const soon = current.since + 2 * policy.reloadWithin + policy.cacheLag;
+  const isOld = ({ createdAt }: InstanceSeen): boolean =>
+    createdAt === undefined || !clock.cameAfter(createdAt, current.since, duration(0));
+  return (
+    instances.some(isOld) &&
+    verifies.some((id) => (heldSince(objects.get(id), current) ?? Number.POSITIVE_INFINITY) <= soon)
+  );
+};
+
 interface Roll {
   readonly stamp: Stamp;
   readonly why: string;
@@ -94,7 +114,10 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
   const read = consumer.verifies.map((object) => objects.get(object));
   const replaced = presented.some((leaf) => leaf?.replacedOne === true);
   const moving =
-    early || withRole(state, 'previous') !== undefined || withRole(state, 'distrusted') !== undefined;
+    early ||
+    withRole(state, 'previous') !== undefined ||
+    withRole(state, 'distrusted') !== undefined ||
+    isLeftBehind(context, consumer, current);
   if (!moving && !(replaced && consumer.reload === 'restart')) return undefined;
   if (presented.some((leaf) => leaf === undefined)) return undefined;
 

@@ -37,6 +37,8 @@ const questionsFor = (
   const shows: Ask = (consumer, object) => serves(context, consumer, object, current);
   switch (step.kind) {
     case 'mint':
+    case 'drop':
+    case 'record-issuance':
     case 'distrust':
       return undefined; // no gate: a person or the schedule requested it
     case 'activate': {

@@ -6,12 +6,13 @@ import {
   crossPath,
   type Generation,
   generationOf,
+  type IssuedElsewhere,
   type Role,
   withRole,
 } from './authority.ts';
 import type { Clock } from './clock.ts';
 
-/** The five ways an authority changes. Each is one compare-and-swap, made before any write derived from it. */
+/** The ways in which an authority changes. Each is one compare-and-swap, made before any write derived from it. */
 export type Transition =
   | {
       readonly kind: 'mint';
@@ -28,7 +29,12 @@ export type Transition =
       readonly replaces?: number;
     }
   | { readonly kind: 'activate'; readonly generation: number; readonly crossBy: number | undefined }
-  | { readonly kind: 'retire'; readonly generation: number }
+  /** `retain`: its key is destroyed, and its certificate stays trusted for these leaves in other namespaces. */
+  | { readonly kind: 'retire'; readonly generation: number; readonly retain?: IssuedElsewhere }
+  /** A retained CA is no longer trusted. */
+  | { readonly kind: 'drop'; readonly generation: number }
+  /** The CA is about to sign leaves for other namespaces. Nothing is derived from it, so that the revision stays. */
+  | { readonly kind: 'record-issuance'; readonly generation: number; readonly elsewhere: IssuedElsewhere }
   | {
       readonly kind: 'distrust';
       readonly generations: readonly number[];
@@ -84,7 +90,7 @@ export const applyTransition = (
   const crossed = (of: number, by: number | undefined): readonly Cross[] => {
     const old = state?.crosses ?? [];
     if (by === undefined) return [];
-    return crossPath([{ of, by, ...needed(made.cross, 'cross-certificate') }, ...old], of);
+    return crossPath([{ of, by, ...needed(made.cross, 'cross-certificate') }, ...old], of, before);
   };
 
   switch (transition.kind) {
@@ -118,8 +124,19 @@ export const applyTransition = (
         }),
         { crosses: crossed(transition.generation, transition.crossBy) },
       );
-    case 'retire':
+    case 'retire': {
+      const { generation: number, retain } = transition;
+      if (retain === undefined) return next(before.filter((generation) => generation.number !== number));
+      return next(before.map((one) => (one.number === number ? retained(one, retain, made.at) : one)));
+    }
+    case 'drop':
       return next(before.filter((generation) => generation.number !== transition.generation));
+    case 'record-issuance':
+      return next(
+        before.map((one) =>
+          one.number === transition.generation ? { ...one, elsewhere: transition.elsewhere } : one,
+        ),
+      );
     case 'distrust': {
       const { generations, replacement } = transition;
       const kept = before.map((generation) => {
@@ -140,6 +157,16 @@ export const applyTransition = (
       return transition satisfies never;
   }
 };
+
+/** Without its key, and without what was remembered for the authority's own namespace. */
+const retained = ({ number, anchors }: Generation, elsewhere: IssuedElsewhere, at: Instant): Generation => ({
+  number,
+  role: 'retained',
+  anchors,
+  hasKey: false,
+  since: at,
+  elsewhere,
+});
 
 /** False for a CA that was created while the clock was ahead. An adopted one is taken as it is. */
 export const isValidYet = ({ hasKey, anchors }: Generation, clock: Clock): boolean =>

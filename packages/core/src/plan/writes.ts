@@ -54,7 +54,9 @@ export interface Note {
     | 'CannotRestart'
     | 'RolloutFailing'
     | 'AwayWhileRestarting'
-    | 'NotYetValid';
+    | 'NotYetValid'
+    | 'Retained'
+    | 'BehindElsewhere';
   readonly object: string;
   readonly message: string;
 }

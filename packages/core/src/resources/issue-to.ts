@@ -71,6 +71,11 @@ export const issueTo = fields({
       "Shortest allowed lifetime. A Leaf may be renewed after half of it at the earliest. Default: none in the Authority's namespace, 1h in others.",
     ),
   maxLifetime: lifetime().optional().describe('Longest allowed lifetime. Default: as long as the CA.'),
+  patience: durationField(duration(0), duration(3650 * day))
+    .optional()
+    .describe(
+      'How long the certificate of a retired CA stays in bundles, its key destroyed, for workloads in other namespaces that still show a leaf of it; 0s: not at all. Default: until the last such leaf has expired.',
+    ),
 })
   .superRefine(({ minLifetime, maxLifetime }, context) => {
     if (minLifetime === undefined || maxLifetime === undefined || minLifetime <= maxLifetime) return;

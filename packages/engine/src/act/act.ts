@@ -1,4 +1,12 @@
-import type { Action, BundleWrite, LeafSeen, LeafWrite, ObjectSeen, StampAction, Swap } from '@handover/core';
+import type {
+  Action,
+  BundleWrite,
+  LeafSeen,
+  LeafWrite,
+  ObjectSeen,
+  RotationStep,
+  StampAction,
+} from '@handover/core';
 import { bytesOf, type Certificate, encodePem, type Instant, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { Contents, FileData, Home, ObjectId, ObjectRecord } from '../look/home.ts';
@@ -18,7 +26,7 @@ import {
 import type { Observation } from '../observe/observe.ts';
 import { loggedIssuer } from './logged-issuer.ts';
 import { reissue } from './reissue.ts';
-import { swapAuthority } from './swap.ts';
+import { recordIssuance, swapAuthority } from './swap.ts';
 
 /** Carries out one action of a plan that was made on `sight`. */
 export async function act(home: Home, observation: Observation, action: Action): Promise<void> {
@@ -34,16 +42,19 @@ export async function act(home: Home, observation: Observation, action: Action):
     case 'mint':
     case 'activate':
     case 'retire':
+    case 'drop':
     case 'distrust':
     case 'distrust-done':
       return swapAuthority(home, observation, action);
+    case 'record-issuance':
+      return recordIssuance(home, observation, action);
     default:
       return action satisfies never;
   }
 }
 
 /** The issuer of this home, with its log. */
-export const issuerOf = (home: Home, observation: Observation, action: Swap | LeafWrite): Issuer =>
+export const issuerOf = (home: Home, observation: Observation, action: RotationStep | LeafWrite): Issuer =>
   loggedIssuer(home.issuer, home.ledger, observation, action, home.clock.now());
 
 async function stamp(home: Home, observation: Observation, { consumer, stamp }: StampAction): Promise<void> {

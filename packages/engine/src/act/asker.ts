@@ -1,4 +1,4 @@
-import type { Swap } from '@handover/core';
+import type { RotationStep } from '@handover/core';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Asked, Known } from '../ledger/ledger.ts';
 import type { AuthorityId } from '../look/home.ts';
@@ -10,7 +10,7 @@ type Knows = ((asked: Asked) => Known) | undefined;
 export const askerOfStep = (
   knows: Knows,
   { responsibilities, seen }: Observation,
-  swap: Swap,
+  swap: RotationStep,
 ): Asker | undefined => {
   switch (swap.kind) {
     case 'mint':
@@ -27,6 +27,7 @@ export const askerOfStep = (
     }
     case 'activate':
     case 'retire':
+    case 'drop':
     case 'distrust-done':
       return undefined;
     default:

@@ -1,4 +1,4 @@
-import { type Shown, type Swap, shownFor } from '@handover/core';
+import { type RotationStep, type Shown, shownFor } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -19,7 +19,7 @@ const cut = (text: string): string => (text.length <= MOST_NAME ? text : `${text
 /** A step as it is remembered. */
 export const stepOf = (
   observation: Observation,
-  swap: Swap,
+  swap: RotationStep,
   at: Instant,
   ledger: Ledger | undefined,
 ): HistoryStep => {

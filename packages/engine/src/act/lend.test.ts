@@ -21,7 +21,7 @@ const asked = () => {
     publicKey: generateKey('ECDSA-P256').publicKey,
     for: { kind: 'Pod', namespace: 'default', name: 'a' },
     why: 'a test asks for it',
-    isUnseen: false,
+    shownIn: 'default/secrets/asked',
     forPod: true,
     back: duration(3 * minute),
   } as const;

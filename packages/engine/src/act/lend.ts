@@ -5,7 +5,7 @@ import { EngineError } from '../error.ts';
 import { entryOf } from '../ledger/entry.ts';
 import type { IssuedEntry } from '../ledger/issued-entry.ts';
 import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, AuthorityRecord, Home } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord, Home, ObjectId } from '../look/home.ts';
 import type { AuthorityReader } from '../look/look.ts';
 import { refusalOf } from '../look/may-issue.ts';
 import { authorityIn } from '../look/responsibilities.ts';
@@ -18,8 +18,8 @@ export interface AskedLeaf {
   readonly publicKey: KeyObject;
   readonly for: IssuedEntry['for'];
   readonly why: string;
-  /** No object will show it. */
-  readonly isUnseen: boolean;
+  /** The object that will show it; undefined: none will. */
+  readonly shownIn?: ObjectId;
   /** For a pod, which is seen by itself. */
   readonly forPod?: true;
   /** How far its life begins in the past. Default: as that of every leaf, and its lifetime counts from now. */
@@ -76,7 +76,14 @@ export async function lend(
   // A CA that is younger than `back` would cut the beginning off.
   const begins = back === undefined ? undefined : Math.max(now - back, ca.notBefore);
   const notAfter = instant(Math.min((begins ?? now) + leaf.spec.lifetime, ca.notAfter));
-  const state = lending(record.state, notAfter, asked.isUnseen, asked.forPod);
+  const state = lending(record.state, {
+    notAfter,
+    isUnseen: asked.shownIn === undefined && asked.forPod !== true,
+    forPod: asked.forPod === true,
+    ...(leaf.metadata.namespace !== authority.metadata.namespace
+      ? { elsewhere: asked.shownIn === undefined ? 'unnamed' : { object: asked.shownIn } }
+      : {}),
+  });
   if (state !== undefined) await home.authorities.swap(id, record.state.revision, { ...record, state });
   const { subject, dnsNames, ipAddresses, uris, usages } = leaf.spec;
   const certificate = parseCertificate(

@@ -1,4 +1,4 @@
-import type { LeafWrite, Swap } from '@handover/core';
+import type { LeafWrite, RotationStep } from '@handover/core';
 import type { Certificate } from '@handover/material';
 import { type Circumstances, entryOf, objectOf } from '../ledger/entry.ts';
 import type { Asker } from '../ledger/issued-entry.ts';
@@ -13,7 +13,7 @@ export const loggedIssuer = (
   issuer: Issuer,
   ledger: Ledger | undefined,
   observation: Observation,
-  action: Swap | LeafWrite,
+  action: RotationStep | LeafWrite,
   now: Observation['now'],
 ): Issuer => {
   if (ledger === undefined) return issuer;
@@ -63,7 +63,7 @@ export const loggedIssuer = (
 };
 
 /** A step that goes on with a rotation was asked for when that began: the request itself may be gone by now. */
-const askerOf = (ledger: Ledger, observation: Observation, swap: Swap): Asker | undefined => {
+const askerOf = (ledger: Ledger, observation: Observation, swap: RotationStep): Asker | undefined => {
   const { record } = observation;
   const rotation = record?.state.ids.at(-1);
   return (

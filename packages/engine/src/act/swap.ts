@@ -1,4 +1,4 @@
-import { applyTransition, type Made, SKEW, type Swap } from '@handover/core';
+import { applyTransition, type Made, type RotationStep, SKEW, type Swap } from '@handover/core';
 import { after, type Certificate, instant } from '@handover/material';
 import { withStep } from '../ledger/history.ts';
 import type { AuthorityRecord, Home } from '../look/home.ts';
@@ -10,7 +10,7 @@ import { stepOf } from './history-step.ts';
 
 /** Which generation a swap creates, and which cross-certificate it needs. */
 const neededBy = (
-  swap: Swap,
+  swap: RotationStep,
 ): { mint: number | undefined; cross: { of: number; by: number } | undefined } => {
   switch (swap.kind) {
     case 'mint':
@@ -30,6 +30,7 @@ const neededBy = (
       };
     }
     case 'retire':
+    case 'drop':
     case 'distrust-done':
       return { mint: undefined, cross: undefined };
     default:
@@ -41,7 +42,7 @@ const neededBy = (
  * One compare-and-swap of the authority: keys and signatures are made here, and are durable before anything derived from
  * them is written. Keys of generations that are no longer listed are left out of the very same write, then destroyed.
  */
-export async function swapAuthority(home: Home, observation: Observation, swap: Swap): Promise<void> {
+export async function swapAuthority(home: Home, observation: Observation, swap: RotationStep): Promise<void> {
   const { responsibilities, record } = observation;
   const { mint, cross } = neededBy(swap);
   const at = home.clock.now();
@@ -93,6 +94,17 @@ export async function swapAuthority(home: Home, observation: Observation, swap: 
   for (const [number, key] of keys) if (!next.keys.has(number)) await home.keyring.destroy(key);
 }
 
+/** No step of a rotation: nothing is made and nothing derived from it, so that it is in no history. */
+export async function recordIssuance(
+  home: Home,
+  { responsibilities, record }: Observation,
+  swap: Swap & { readonly kind: 'record-issuance' },
+): Promise<void> {
+  if (record === undefined) throw new TypeError('nothing is issued before there is an authority');
+  const state = applyTransition(record.state, swap, { at: home.clock.now() }, swap.revision);
+  await home.authorities.swap(responsibilities.id, swap.expect, { ...record, state });
+}
+
 /** Drops what the state no longer lists: above all, keys. */
 const only = ({ state, certificates, keys, sealKey, history }: AuthorityRecord): AuthorityRecord => {
   const listed = new Set([
@@ -100,7 +112,9 @@ const only = ({ state, certificates, keys, sealKey, history }: AuthorityRecord):
     ...state.crosses.map(({ fingerprint }) => fingerprint),
   ]);
   const numbers = new Set(
-    state.generations.filter(({ role }) => role !== 'distrusted').map(({ number }) => number),
+    state.generations
+      .filter(({ role, hasKey }) => hasKey && role !== 'distrusted')
+      .map(({ number }) => number),
   );
   return {
     state,

@@ -1,4 +1,4 @@
-import type { EvidenceKind, Shown, Swap } from '@handover/core';
+import type { EvidenceKind, RotationStep, Shown } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { isMap } from '@handover/material';
 import type { Asker } from './issued-entry.ts';
@@ -8,7 +8,7 @@ type By = EvidenceKind | 'none';
 /** One step of an authority: when, why, at whose request, and which evidence opened its gate. */
 export interface HistoryStep {
   readonly at: Instant;
-  readonly step: Swap['kind'];
+  readonly step: RotationStep['kind'];
   /** The CA generations that the step changed. */
   readonly generations: readonly number[];
   /** For a distrust: the CA generation that signs from then on. */
@@ -63,9 +63,10 @@ const STEPS: readonly unknown[] = [
   'mint',
   'activate',
   'retire',
+  'drop',
   'distrust',
   'distrust-done',
-] satisfies readonly Swap['kind'][];
+] satisfies readonly RotationStep['kind'][];
 
 const isStep = (value: unknown): value is HistoryStep =>
   isMap(value) &&

@@ -1,4 +1,4 @@
-import type { AuthorityState, Generation } from '@handover/core';
+import { type AuthorityState, type Generation, ROLES } from '@handover/core';
 import { type Certificate, HandoverError, isMap, PrivateKey, parseCertificates } from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../error.ts';
 import { readHistory } from '../ledger/history.ts';
@@ -28,7 +28,7 @@ export const formatAuthority = (
   )}\n`;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value);
-const ROLES: readonly unknown[] = ['next', 'current', 'previous', 'distrusted'];
+const isRole = (value: unknown): boolean => ROLES.some((role) => role === value);
 
 const isAnchor = (value: unknown): boolean =>
   isMap(value) &&
@@ -36,15 +36,22 @@ const isAnchor = (value: unknown): boolean =>
   isNumber(value.notBefore) &&
   isNumber(value.notAfter);
 
+const isIssuedElsewhere = (value: unknown): boolean =>
+  isMap(value) &&
+  isNumber(value.until) &&
+  (value.objects === undefined ||
+    (Array.isArray(value.objects) && value.objects.every((object) => typeof object === 'string')));
+
 const isGeneration = (value: unknown): value is Generation =>
   isMap(value) &&
   isNumber(value.number) &&
-  ROLES.includes(value.role) &&
+  isRole(value.role) &&
   typeof value.hasKey === 'boolean' &&
   isNumber(value.since) &&
   (value.lentUntil === undefined || isNumber(value.lentUntil)) &&
   (value.unseenUntil === undefined || isNumber(value.unseenUntil)) &&
   (value.podsUntil === undefined || isNumber(value.podsUntil)) &&
+  (value.elsewhere === undefined || isIssuedElsewhere(value.elsewhere)) &&
   Array.isArray(value.anchors) &&
   value.anchors.length > 0 &&
   value.anchors.every(isAnchor);

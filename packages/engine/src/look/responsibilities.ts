@@ -158,6 +158,9 @@ export function policyFor(
       reloadWithin: rotation.reloadWithin,
       onBlocked: rotation.onBlocked,
       patience: rotation.patience,
+      ...(authority.spec.issueTo.patience === undefined
+        ? {}
+        : { patienceElsewhere: authority.spec.issueTo.patience }),
       paused: rotation.paused,
       maxConcurrentRollouts: rotation.maxConcurrentRollouts,
       cacheLag: facts.cacheLag,

@@ -5,6 +5,7 @@ import {
   type Home,
   type LentLeaf,
   lend,
+  type ObjectId,
   type Passed,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
@@ -98,7 +99,7 @@ export class RequestSigner {
           authority: id,
           for: { kind: 'CertificateRequest', namespace, name, ...(uid === undefined ? {} : { uid }) },
           why: 'an approved CertificateRequest asks for it',
-          isUnseen: !(await this.#isShown(request, id)),
+          ...(await this.#shownIn(request, id)),
         },
       );
       return { reason: 'Issued', message: 'Signed by Handover', lent };
@@ -113,14 +114,22 @@ export class RequestSigner {
     }
   }
 
-  /** Whether a Certificate of this authority asks for it: then its Secret will show the leaf. */
-  async #isShown({ metadata }: CertificateRequest, authority: string): Promise<boolean> {
+  /** The Secret of the Certificate of this authority that asks for it: there the leaf will be seen. */
+  async #shownIn(
+    { metadata }: CertificateRequest,
+    authority: string,
+  ): Promise<{ readonly shownIn?: ObjectId }> {
     const { kube, signal } = this.#options;
     const { namespace = '', ownerReferences = [] } = metadata;
     const owner = ownerReferences.find(({ kind }) => kind === certificates.kind);
-    if (owner === undefined) return false;
+    if (owner === undefined) return {};
     const found = await kube.get(certificates, { namespace, name: owner.name }, { signal });
-    return found?.metadata.uid === owner.uid && issuerOf(found?.spec?.issuerRef, namespace) === authority;
+    const secret = found?.spec?.secretName;
+    return found?.metadata.uid === owner.uid &&
+      secret !== undefined &&
+      issuerOf(found.spec?.issuerRef, namespace) === authority
+      ? { shownIn: `${namespace}/secrets/${secret}` }
+      : {};
   }
 
   async #write(request: CertificateRequest, outcome: Outcome): Promise<void> {

@@ -60,6 +60,7 @@ const REASONS = {
   mint: ['Normal', 'GenerationMinted', 'Mint'],
   activate: ['Normal', 'GenerationActivated', 'Activate'],
   retire: ['Normal', 'GenerationRetired', 'Retire'],
+  drop: ['Normal', 'GenerationDropped', 'Drop'],
   distrust: ['Warning', 'GenerationDistrusted', 'Distrust'],
   'distrust-done': ['Normal', 'DistrustDone', 'Distrust'],
 } as const satisfies Partial<Record<Action['kind'], readonly [Happening['type'], string, string]>>;
@@ -80,6 +81,8 @@ const few = (items: readonly string[], join = '; '): string =>
 const WARNINGS: Readonly<Partial<Record<Note['code'], Happening['type']>>> = {
   AwayWhileRestarting: 'Normal',
   InstantBecamePhased: 'Normal',
+  Retained: 'Normal',
+  BehindElsewhere: 'Normal',
 };
 
 /** Turns passes over authorities into Events. Each Event is told when its cause begins, not at every look. */
@@ -97,7 +100,9 @@ export class Happenings {
       ...plan.actions.flatMap((action) => stepOf(plan, action)),
       ...rollouts(memory, observation),
     ];
-    const generations = observation.record?.state.generations ?? [];
+    const generations = (observation.record?.state.generations ?? []).filter(
+      ({ role }) => role !== 'retained',
+    );
     if (generations.length > 1) memory.moving = true;
     // A plan with actions does not know the blockers of the next step yet.
     if (plan.actions.length > 0)
@@ -111,7 +116,7 @@ export class Happenings {
       ];
     if (memory.moving && plan.phase === 'Stable' && generations.length === 1) {
       memory.moving = false;
-      const note = `CA generation ${generations[0]?.number} is the only one, and every object holds it.`;
+      const note = `CA generation ${generations[0]?.number} is the only one in use, and every object holds it.`;
       told.push({ type: 'Normal', reason: 'RotationDone', action: 'Rotate', note });
     }
     return [...told, ...waits(memory, observation, plan), ...worries(memory, observation, plan)];

@@ -83,7 +83,6 @@ export class PodSigning {
         publicKey: key,
         for: objectOf('Pod', `${request.namespace}/${request.pod.name}`, request.pod.uid),
         why: `the kubelet asked by PodCertificateRequest ${request.name}`,
-        isUnseen: false,
         forPod: true,
         back: BACK,
       },

@@ -60,6 +60,8 @@ const OWN_CONDITION: Readonly<Partial<Record<Note['code'], string>>> = {
   AwayWhileRestarting: 'WillInterrupt',
   ExpiringSoon: 'ExpiringSoon',
   Critical: 'Critical',
+  Retained: 'Retained',
+  BehindElsewhere: 'BehindElsewhere',
 };
 
 const saying = (type: string, notes: readonly Note[]): readonly Verdict[] => {
@@ -80,6 +82,8 @@ const notedIn = (notes: readonly Note[]): readonly Verdict[] => {
       notes.filter(({ code }) => OWN_CONDITION[code] === undefined),
     ),
     ...saying('WillInterrupt', of('WillInterrupt')),
+    ...saying('Retained', of('Retained')),
+    ...saying('BehindElsewhere', of('BehindElsewhere')),
     // What is critical was expiring before, and still is.
     ...saying('ExpiringSoon', [...of('Critical'), ...of('ExpiringSoon')]),
     ...saying('Critical', of('Critical')),

@@ -9,6 +9,7 @@ import {
   type State,
   ticks,
 } from './model.ts';
+import { isTheirs } from './neighbour.ts';
 
 export interface Plot {
   readonly natures: Readonly<Record<string, Nature & { readonly pods?: number }>>;
@@ -21,6 +22,9 @@ export interface Plot {
   readonly timeless?: boolean;
   readonly torn?: boolean;
   readonly neighbour?: readonly string[];
+  readonly elsewhere?: readonly string[];
+  /** The authority knows nothing of leaves in other namespaces: its state is from before they were remembered. */
+  readonly forgetful?: boolean;
   readonly timed?: ModelWorld['timed'];
   readonly lent?: ModelWorld['lent'];
   /** Secrets of another tool: a CA in use whose key is lost, and no authority yet. */
@@ -59,6 +63,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
     (id) => id !== 'late',
   );
   const isLent = (id: string): boolean => plot.lent?.[id] !== undefined;
+  const theirs = secrets.filter((id) => isTheirs(plot, id)).sort();
   const held: ModelObject = {
     version: 1,
     revision: plot.adopted === true ? undefined : 1,
@@ -88,6 +93,9 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
         anchors: [{ fingerprint: dates.ca, notBefore: dates.notBefore, notAfter: dates.caEnd }],
         hasKey: true,
         since: past,
+        ...(theirs.length === 0 || plot.forgetful === true
+          ? {}
+          : { elsewhere: { until: dates.leafEnd, objects: theirs } }),
       },
     ],
     crosses: [],
@@ -148,6 +156,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
     initial,
     ...(plot.torn === undefined ? {} : { torn: plot.torn }),
     ...(plot.neighbour === undefined ? {} : { neighbour: plot.neighbour }),
+    ...(plot.elsewhere === undefined ? {} : { elsewhere: plot.elsewhere }),
     ...(plot.lent === undefined ? {} : { lent: plot.lent }),
     ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
     ...(plot.caches === undefined ? {} : { caches: plot.caches }),

@@ -19,9 +19,9 @@ export const violationOf = (world: ModelWorld, state: State, oracle: Oracle): st
 
 /** The one invariant: the chain that P presents verifies against the bundle that V has loaded. */
 const failingPair = (world: ModelWorld, state: State, oracle: Oracle): string | undefined => {
-  // A hostile neighbour may break itself.
+  // A neighbour that lies about what it shows breaks itself.
   const peers = Object.entries(state.consumers).filter(
-    ([id]) => world.neighbour === undefined || natureOf(world, id).outside !== true,
+    ([id]) => state.mode !== 'claims' || natureOf(world, id).outside !== true,
   );
   const presenters = peers.filter(([id]) => natureOf(world, id).presents !== undefined);
   const verifiers = peers.filter(([id]) => natureOf(world, id).verifies !== undefined);
@@ -99,7 +99,8 @@ const smuggled = (world: ModelWorld, state: State, oracle: Oracle): string | und
 /** When Stable(n): every known verifier holds n, and every known presenter presents a leaf of n. */
 const unevenStability = (world: ModelWorld, state: State): string | undefined => {
   const { authority } = state;
-  if (authority === undefined || authority.generations.length !== 1) return undefined;
+  if (authority === undefined) return undefined;
+  if (authority.generations.some(({ role }) => role !== 'current' && role !== 'retained')) return undefined;
   // An authority restored from a backup is older than its objects: it must only do nothing.
   if (Object.values(state.objects).some((object) => (object.revision ?? 0) > authority.revision))
     return undefined;
@@ -167,8 +168,10 @@ const isCooperative = (world: ModelWorld): boolean =>
   ['removals', 'restores', 'deletions'].every((fault) => (world.initial.budget[fault] ?? 0) === 0);
 
 /** At most two generations are in use, so that bundles stay short with any number of rotations. */
-const crowded = (state: State): string | undefined => {
-  const roles = state.authority?.generations.map((generation) => generation.role) ?? [];
+const crowded = ({ authority }: State): string | undefined => {
+  const roles = authority?.generations.map((generation) => generation.role) ?? [];
+  if (authority?.generations.some(({ role, hasKey }) => role === 'retained' && hasKey) === true)
+    return 'a retained generation with its key';
   const old = roles.filter((role) => role === 'previous').length;
   if (old > 1) return `${old} previous generations at once`;
   return roles.includes('next') && old > 0 ? 'a next generation beside a previous one' : undefined;

@@ -1,4 +1,4 @@
-import { type LeafSeen, withRole } from '@handover/core';
+import { type LeafSeen, lending, withRole } from '@handover/core';
 import { day, hour, instant } from '@handover/material';
 import { fallBehind, modelChain } from './act.ts';
 import { BASE, type ModelObject, type ModelWorld, type State, ticks } from './model.ts';
@@ -37,6 +37,16 @@ const trustedNow = ({ authority }: State): readonly string[] =>
   (authority?.generations ?? [])
     .filter(({ role }) => role !== 'distrusted')
     .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
+
+/** The authority remembers a leaf for another namespace before it is handed out. */
+const remembering = (
+  { authority }: State,
+  { notAfter }: LeafSeen,
+  object: string | undefined,
+): State['authority'] =>
+  authority === undefined || object === undefined
+    ? authority
+    : (lending(authority, { notAfter, isUnseen: false, elsewhere: { object } }) ?? authority);
 
 /** A leaf that was signed comes into its object, perhaps much later. */
 const written = (world: ModelWorld, state: State, id: string): State | undefined => {
@@ -93,11 +103,12 @@ export const lentMoves = (world: ModelWorld, state: State, may: May): void => {
     const leaf = isSame ? signedNow(world, state, count) : fresh;
     if (leaf === undefined) continue;
     const lent = { ...state.lent, [id]: { ...now, signed: { leaf, anchors: trustedNow(state) } } };
+    const authority = remembering(state, leaf, nature.elsewhere === true ? id : undefined);
     const renewal = spend(state, 'unasked');
     if (now.asked || (nature.unasked === true && !isSame))
-      may(`a leaf for ${id} is signed`, { ...state, lent });
+      may(`a leaf for ${id} is signed`, { ...state, authority, lent });
     else if (renewal !== undefined)
-      may(`a leaf for ${id} is signed unasked`, { ...state, budget: renewal.budget, lent }, false);
+      may(`a leaf for ${id} is signed unasked`, { ...state, authority, budget: renewal.budget, lent }, false);
   }
   unseenMoves(world, state, may);
 };

@@ -156,6 +156,8 @@ export interface ModelWorld {
   readonly torn?: boolean;
   /** Objects of another namespace, whose owner is hostile. */
   readonly neighbour?: readonly string[];
+  /** Objects of another namespace, whose owner is honest. */
+  readonly elsewhere?: readonly string[];
   /** Objects that other programs write. */
   readonly lent?: Readonly<Record<string, Lent>>;
   /** Nothing depends on time, so time does not advance. */

@@ -23,8 +23,17 @@ export const TURNS: Readonly<Record<Mode, string>> = {
 /** Higher than any revision of these worlds. */
 const MADE_UP = 99;
 
-export const isTheirs = ({ neighbour }: ModelWorld, object: string): boolean =>
-  neighbour?.includes(object) === true;
+export const isTheirs = (
+  {
+    neighbour,
+    elsewhere,
+    lent,
+  }: { readonly [Key in 'neighbour' | 'elsewhere' | 'lent']?: ModelWorld[Key] | undefined },
+  object: string,
+): boolean =>
+  neighbour?.includes(object) === true ||
+  elsewhere?.includes(object) === true ||
+  lent?.[object]?.elsewhere === true;
 
 /** Whether a write to it lands and stays. */
 export const staysWritten = (world: ModelWorld, { mode }: State, object: string): boolean =>

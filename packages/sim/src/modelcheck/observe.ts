@@ -15,6 +15,7 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
       anchors: object.anchors,
       changedAt: object.changedAt,
       leaf: object.leaf,
+      ...(world.elsewhere?.includes(id) === true ? { elsewhere: true } : {}),
       ...writtenBy(world, state, id),
       ...(world.slow?.includes(id) === true ? { cacheLag: ticks(world, 3) } : {}),
     }),

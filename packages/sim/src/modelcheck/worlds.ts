@@ -1,5 +1,6 @@
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
+import { elsewhereWorlds } from './elsewhere-worlds.ts';
 import { evidenceWorlds } from './evidence-worlds.ts';
 import { lentWorlds } from './lent-worlds.ts';
 import type { ModelWorld, Nature } from './model.ts';
@@ -285,4 +286,5 @@ export const worlds: readonly ModelWorld[] = [
   ...evidenceWorlds,
   ...neighbourWorlds,
   ...lentWorlds,
+  ...elsewhereWorlds,
 ];

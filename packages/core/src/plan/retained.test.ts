@@ -1,0 +1,184 @@
+import { day, duration, hour, instant, minute } from '@handover/material';
+import { expect, test } from 'vitest';
+import { Story } from '../../test/story.ts';
+import { MOST_NAMED_ELSEWHERE } from './lending.ts';
+import type { ConsumerSeen } from './observed.ts';
+import { MOST_RETAINED } from './retained.ts';
+
+/** An Authority with a web server of its own, and a Leaf in another namespace that `pay/api` presents. */
+class Mesh extends Story {
+  constructor(api: Partial<ConsumerSeen> = {}) {
+    super();
+    this.leaf('web').leaf('pay/secrets/api');
+    this.set({
+      leaves: this.policy.leaves.map((leaf) => (leaf.object === 'web' ? leaf : { ...leaf, elsewhere: true })),
+    });
+    this.consumer('web', { presents: ['web'], verifies: ['web'] });
+    this.consumer('pay/api', {
+      presents: ['pay/secrets/api'],
+      verifies: ['pay/secrets/api'],
+      reload: 'restart',
+      blocks: false,
+      workload: undefined,
+      ...api,
+    });
+    this.run();
+    this.acknowledge('web').pass(day);
+  }
+
+  /** A whole rotation of the Authority's own namespace; the neighbour does nothing. */
+  rotated(id: string): this {
+    this.rotate.push(id);
+    for (let round = 0; round < 6; round++) {
+      this.run();
+      this.acknowledge('web').pass(4 * minute);
+    }
+    this.run();
+    return this;
+  }
+
+  notes(code: string): readonly string[] {
+    return this.plan().notes.flatMap((note) =>
+      note.code === code ? [`${note.object} ${note.message}`] : [],
+    );
+  }
+
+  begunAnew(): this {
+    this.consumers = this.consumers.map((one) =>
+      one.id === 'pay/api'
+        ? {
+            ...one,
+            instances: [{ uid: 'new', createdAt: this.now, ready: true, stamp: undefined, proofs: [] }],
+          }
+        : one,
+    );
+    return this;
+  }
+}
+
+test('a rotation is complete while a pod of another namespace still shows the old leaf, and the old CA stays trusted without its key', () => {
+  const story = new Mesh().rotated('r');
+  expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
+  expect(story.roles()).toBe('2:current 1:retained');
+  expect(story.authority?.generations[1]).toMatchObject({ hasKey: false });
+  expect(story.held('web')).toBe('ca2 ca1');
+  expect(story.notes('Retained')).toEqual([
+    'CA generation 1 stays trusted, its key destroyed, for 1 workload elsewhere: pay/api (restart pending), until 2030-04-01T01:00:00.000Z at most',
+  ]);
+});
+
+test('a retained CA leaves every bundle once each workload elsewhere shows a newer leaf', () => {
+  const story = new Mesh().rotated('r').begunAnew().pass(minute);
+  expect(story.run().map(({ kind }) => kind)).toEqual(['drop', 'write-bundle', 'write-leaf', 'write-leaf']);
+  expect(story.roles()).toBe('2:current');
+  expect(story.held('web')).toBe('ca2');
+  expect(story.notes('Retained')).toEqual([]);
+});
+
+test('time alone drops no retained CA before its last leaf has expired, whatever a workload elsewhere shows', () => {
+  const story = new Mesh().rotated('r');
+  story.pass(80 * day);
+  story.run();
+  expect(story.roles()).toBe('2:current 1:retained');
+  story.pass(9 * day + 2 * hour);
+  expect(story.run()[0]).toMatchObject({
+    kind: 'drop',
+    why: 'its last leaf in other namespaces has expired',
+  });
+});
+
+test('a proof to the contrary keeps a CA retained though the owner of the workload declared it hot', () => {
+  const story = new Mesh({ reload: 'hot', ownersWord: true }).acknowledge('pay/api').rotated('r');
+  story.acknowledge('pay/api', { anchors: ['ca1'], issuer: 'ca1' }).pass(30 * day);
+  story.run();
+  expect(story.roles()).toBe('2:current 1:retained');
+  story.acknowledge('pay/api');
+  story.run();
+  expect(story.roles()).toBe('2:current');
+});
+
+test('issueTo.patience ends the wait, and says before and after which workloads it overtakes', () => {
+  const story = new Mesh().set({ patienceElsewhere: duration(7 * day) }).rotated('r');
+  expect(story.notes('Retained')[0]).toMatch(
+    /for 1 workload elsewhere: pay\/api \(restart pending\), until 2030-01-09T.* at most; then issueTo.patience has passed, and certificates that they still use are refused$/,
+  );
+  story.pass(7 * day);
+  expect(story.run()[0]).toMatchObject({
+    kind: 'drop',
+    why: 'issueTo.patience has passed, although pay/api (restart pending) may still use a leaf of it',
+  });
+});
+
+test('the next rotation begins while a CA is retained, and keeps it', () => {
+  const story = new Mesh().rotated('r').rotated('s');
+  expect(story.roles()).toBe('3:current 2:retained 1:retained');
+  expect(story.held('web')).toBe('ca3 ca2 ca1');
+});
+
+test('no more than eight CAs are retained, and the one that the next rotation drops is named before', () => {
+  const story = new Mesh();
+  for (let rotation = 0; rotation < MOST_RETAINED; rotation++) story.rotated(`r${rotation}`);
+  expect(story.notes('Retained').at(-1)).toMatch(/^CA generation 1 .*; the next rotation drops it$/);
+  story.rotated('last');
+  expect(story.authority?.generations.filter(({ role }) => role === 'retained')).toHaveLength(MOST_RETAINED);
+  expect(story.roles()).not.toContain('1:');
+});
+
+test('a distrust of the CA that signs reaches the retained CA that vouches for it, however many rotations lie between', () => {
+  const story = new Mesh();
+  for (const id of ['a', 'b', 'c', 'd', 'e']) story.rotated(id);
+  expect(story.roles()).toBe('6:current 5:retained 4:retained 3:retained 2:retained 1:retained');
+  story.distrust = [6];
+  const [action] = story.plan().actions;
+  expect(action).toMatchObject({ kind: 'distrust', generations: [6, 5, 4, 3, 2, 1] });
+});
+
+test('the Leaf of another namespace counts until its last certificate has ended, though it was deleted or its namespace is no longer served', () => {
+  const story = new Mesh();
+  story.set({ leaves: story.policy.leaves.filter(({ object }) => object === 'web') });
+  story.objects.delete('pay/secrets/api');
+  story.consumers = story.consumers.filter(({ id }) => id === 'web');
+  story.rotated('r').pass(day);
+  expect(story.run()).toEqual([]);
+  expect(story.roles()).toBe('2:current 1:retained');
+  expect(story.notes('Retained')[0]).toContain('pay/secrets/api (holds no newer leaf)');
+});
+
+test('a leaf elsewhere is remembered in the state before it is signed, without a new revision', () => {
+  const story = new Story().leaf('far');
+  story.set({ leaves: story.policy.leaves.map((leaf) => ({ ...leaf, elsewhere: true })) });
+  const done = story.run();
+  expect(done.map(({ kind }) => kind)).toEqual(['mint', 'write-bundle', 'record-issuance', 'write-leaf']);
+  expect(story.authority).toMatchObject({
+    revision: 1,
+    generations: [{ elsewhere: { until: instant(story.now + 90 * day), objects: ['far'] } }],
+  });
+});
+
+test('the objects of other namespaces are remembered by name up to a bound, and then by their last end', () => {
+  const story = new Story();
+  const leaves = Array.from({ length: MOST_NAMED_ELSEWHERE + 1 }, (_, at) => ({
+    object: `far-${at}`,
+    spec: 'v1',
+    lifetime: duration(90 * day),
+    renewAt: 0.66,
+    elsewhere: true,
+  }));
+  story.set({ leaves });
+  story.run();
+  expect(story.authority?.generations[0]?.elsewhere).toEqual({ until: instant(story.now + 90 * day) });
+});
+
+test('verifiers elsewhere without the CA that signs are named before another rotation overtakes them', () => {
+  const story = new Mesh().rotated('r');
+  expect(story.notes('BehindElsewhere')).toEqual([
+    'CA generation 2 pay/api in other namespaces has not loaded it; another rotation would make it refuse new certificates',
+  ]);
+  story.begunAnew().pass(minute).run();
+  expect(story.notes('BehindElsewhere')).toEqual([]);
+});
+
+test('a paused Authority drops no retained CA', () => {
+  const story = new Mesh().rotated('r').begunAnew().pass(minute).set({ paused: true });
+  expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
+});
