@@ -1,3 +1,4 @@
+import { isMoving } from '@handover/core';
 import { type AuthorityId, type AuthorityStanding, askAgainMs, standingOf } from '@handover/engine';
 import { type Duration, type Instant, instant } from '@handover/material';
 import type { Context } from './context.ts';
@@ -81,7 +82,7 @@ interface Looked extends AuthorityStanding {
  */
 const goodFor = ({ status, observation, plan }: Looked, worksHere: boolean): number => {
   const [blocker] = plan.blockedBy;
-  if (!worksHere) return status.generations.length > 1 ? 5_000 : 1_000;
+  if (!worksHere) return isMoving(status) ? 5_000 : 1_000;
   if (blocker === undefined) return 0;
   const untilWake = (plan.wakeAt ?? Number.POSITIVE_INFINITY) - observation.now;
   return Math.min(untilWake, askAgainMs(observation.now - blocker.since));

@@ -6,6 +6,7 @@ const ROLE = {
   next: 'distributed, does not sign yet',
   current: 'signs',
   previous: 'trusted, no longer signs',
+  retained: 'trusted without its key',
   distrusted: 'distrusted',
 } as const;
 const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;
@@ -60,9 +61,10 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
       </p>
       <p class="key">
         <span class="bar next" /> distributed, does not sign yet <span class="bar current" /> signs{' '}
-        <span class="bar previous" /> trusted, no longer signs. Long periods are drawn shorter. This process
-        started at {momentOf(Date.parse(part.history.watchedSince), now)}; earlier roles come from the
-        authority’s state, which does not keep all of them.
+        <span class="bar previous" /> trusted, no longer signs <span class="bar retained" /> trusted, its key
+        destroyed. Long periods are drawn shorter. This process started at{' '}
+        {momentOf(Date.parse(part.history.watchedSince), now)}; earlier roles come from the authority’s state,
+        which does not keep all of them.
       </p>
     </section>
   );

@@ -27,6 +27,8 @@ interface Ahead {
   readonly coming: number;
   readonly going: number;
   readonly crossed: boolean;
+  /** The one that is retired stays trusted for leaves that no step waits for. */
+  readonly retains?: boolean;
 }
 
 const stepOf = (state: AuthorityState | undefined, now: Instant): Ahead | undefined => {
@@ -40,7 +42,9 @@ const stepOf = (state: AuthorityState | undefined, now: Instant): Ahead | undefi
   }
   if (current === undefined || previous === undefined) return undefined;
   const crossed = state.crosses.some(({ of, by }) => of === current.number && by === previous.number);
-  return { kind: 'retire', coming: current.number, going: previous.number, crossed };
+  const { elsewhere, unseenUntil } = previous;
+  const retains = Math.max(elsewhere?.until ?? 0, unseenUntil ?? 0) > now;
+  return { kind: 'retire', coming: current.number, going: previous.number, crossed, retains };
 };
 
 const wordsFor = (state: AuthorityState | undefined, ahead: Ahead | undefined): string | null => {
@@ -135,6 +139,11 @@ const afterStep = (
         }
       : { next: 'fails', whyNext: `the verifier is not known to trust CA generation ${coming}` };
   }
+  if (presenter.issuers.includes(going) && ahead.retains === true)
+    return {
+      next: 'waits',
+      whyNext: `it may still serve a leaf of CA generation ${going}, which stays trusted for such leaves`,
+    };
   if (presenter.issuers.includes(going))
     return {
       next: 'fails',

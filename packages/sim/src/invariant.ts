@@ -1,4 +1,11 @@
-import { type AuthorityState, type Generation, type Policy, type Transition, withRole } from '@handover/core';
+import {
+  type AuthorityState,
+  type Generation,
+  isMoving,
+  type Policy,
+  type Transition,
+  withRole,
+} from '@handover/core';
 import { instant } from '@handover/material';
 import type { Certificates } from './certificates.ts';
 import { type Class, type HandshakePair, Handshakes } from './handshakes.ts';
@@ -167,7 +174,7 @@ export class Invariant {
   /** When Stable(n): every known verifier holds n, every known presenter shows a leaf of n. */
   #checkStable(at: number): void {
     const state = this.#store.state;
-    if (state === undefined || state.generations.length !== 1) return;
+    if (state === undefined || isMoving(state)) return;
     const current = withRole(state, 'current');
     if (current === undefined || !this.#store.upToDate(state.revision)) return;
     const anchors = anchorsOf(current);

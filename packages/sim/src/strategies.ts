@@ -27,6 +27,7 @@ const atOnce = (keepsOld: boolean, seen: Observed, policy: Policy, now: Instant)
     actions,
     blockedBy: [],
     notes: [],
+    retained: [],
     wakeAt: undefined,
   });
   if (state === undefined) return answer([]);

@@ -1,4 +1,4 @@
-import type { AuthorityState, Plan, Stamp } from '@handover/core';
+import { type AuthorityState, isMoving, type Plan, type Stamp } from '@handover/core';
 import type { ConsumerFound, Home, ObjectId } from '@handover/engine';
 import { hour, instant, minute, VirtualClock } from '@handover/material';
 import { Certificates } from './certificates.ts';
@@ -234,7 +234,7 @@ export class World implements SimulatedSurroundings, Stage {
 
   wrote(object: ObjectId, before: Content | undefined): void {
     const after = this.store.latest(object);
-    const moving = (this.store.state?.generations.length ?? 0) > 1;
+    const moving = this.store.state !== undefined && isMoving(this.store.state);
     const renewed = before?.issuer !== undefined && before.issuer === after?.issuer;
     if (moving && renewed && before.chain?.[0] !== after?.chain?.[0]) this.happened('renewal');
     const labels = (list: readonly string[] = []) =>

@@ -1,4 +1,4 @@
-import { waitingText } from '@handover/core';
+import { isMoving, retainedText, waitingText } from '@handover/core';
 import { type AuthorityStanding, aheadIn, authorityIn } from '@handover/engine';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
@@ -6,6 +6,7 @@ import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { CliError, isCode } from '../error.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
 interface Flags extends HomeFlags, WaitFlags {
@@ -32,7 +33,8 @@ export const define: Define = (command, context) => {
       'after',
       `
 If \`handover run\` or an operator is running, it does the work. In a directory without one, each call takes the steps that
-are safe by now, and --wait continues until the old CA is gone from every bundle.
+are safe by now, and --wait continues until nothing in the authority's own namespace uses the old CA and its key is destroyed. Its certificate
+stays trusted for as long as leaves of it may be in use in other namespaces; the output names them.
 
 Examples:
   $ handover rotate default/internal --wait --home dir:/etc/handover
@@ -67,7 +69,7 @@ Examples:
           `rotation ${id} of ${authority} is requested and cannot begin: ${waitingText(ahead)}`,
         );
       // One change at a time: the others wait for it.
-      const isWaiting = !begun && status.generations.length > 1;
+      const isWaiting = !begun && isMoving(status);
       const first = isWaiting ? observation.record?.state.ids.at(-1) : undefined;
       if (flags.json === true) {
         const { phase, blockedBy, generations, hooks } = status;
@@ -83,6 +85,9 @@ Examples:
           ? `rotation ${id} of ${authority} is complete\n`
           : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}\n`,
       );
+      if (done)
+        for (const one of standing.plan.retained)
+          context.stdout.write(`${printable(`CA generation ${one.generation} ${retainedText(one)}`)}\n`);
       for (const line of failedHookLines(status.hooks)) context.stdout.write(`${line}\n`);
     });
 };

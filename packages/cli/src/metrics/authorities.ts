@@ -72,6 +72,24 @@ export class AuthorityGauges {
           ]),
         ),
       );
+    gauge(
+      'retainedUntil',
+      each(({ vitals }, labels) =>
+        vitals.retained.map(({ generation, until }) => [
+          { ...labels, generation: String(generation) },
+          until / 1000,
+        ]),
+      ),
+    );
+    gauge(
+      'retainedWorkloads',
+      each(({ vitals }, labels) =>
+        vitals.retained.map(({ generation, workloads }) => [
+          { ...labels, generation: String(generation) },
+          workloads,
+        ]),
+      ),
+    );
     gauge('leafExpiry', () => this.#leaves('notAfter'));
     gauge('leafStart', () => this.#leaves('notBefore'));
     gauge(

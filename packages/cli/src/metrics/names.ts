@@ -29,6 +29,16 @@ export const METRICS = {
     'NotBefore of a CA generation.',
     ['authority', 'generation', 'role'],
   ],
+  retainedUntil: [
+    'handover_ca_retained_until_timestamp_seconds',
+    'When a CA whose key is destroyed leaves the bundles at the latest.',
+    ['authority', 'generation'],
+  ],
+  retainedWorkloads: [
+    'handover_ca_retained_workloads',
+    'Workloads in other namespaces for which a CA whose key is destroyed stays trusted.',
+    ['authority', 'generation'],
+  ],
   leafExpiry: [
     'handover_leaf_expiry_timestamp_seconds',
     'NotAfter of the certificate of a Leaf. Only the 2,000 that expire first.',

@@ -54,11 +54,17 @@ const authority = z.strictObject({
         role: z
           .enum(ROLES)
           .describe(
-            'next is trusted and does not sign yet; current signs; previous no longer signs and is still trusted; retained is trusted for leaves in other namespaces, and its key is destroyed; distrusted is in no bundle.',
+            'next is trusted and does not sign yet; current signs; previous no longer signs and is still trusted; retained is trusted for leaves that may still be in use, and its key is destroyed; distrusted is in no bundle.',
           ),
         fingerprint: fingerprint('SHA-256 of the CA certificate.'),
         notBefore: time('From when it is valid.'),
         notAfter: time('Until when it is valid.'),
+        trustedUntil: time('Of a retained one: when it leaves the bundles at the latest.').optional(),
+        trustedFor: z
+          .array(words('Workload that may still use a leaf of it, and why.'))
+          .max(MOST_NAMED + 1)
+          .optional()
+          .describe('Of a retained one: what it stays trusted for.'),
       }),
     )
     .max(32)

@@ -2,7 +2,7 @@ import type { Instant } from '@handover/material';
 
 /**
  * `next`: distributed, not used. `current`: signs. `previous`: trusted, no longer signs. `retained`: its key is destroyed, and its certificate
- * stays trusted for leaves in other namespaces.
+ * stays trusted for leaves that may still be in use where no step waits for them.
  */
 export const ROLES = ['next', 'current', 'previous', 'retained', 'distrusted'] as const;
 export type Role = (typeof ROLES)[number];
@@ -23,6 +23,9 @@ export interface IssuedElsewhere {
   readonly objects?: readonly string[];
 }
 
+/** Why a CA without its key stays trusted. */
+export type Needed = Pick<Generation, 'elsewhere' | 'unseenUntil'>;
+
 export interface Generation {
   readonly number: number;
   readonly role: Role;
@@ -39,9 +42,9 @@ export interface Generation {
    * leaves may live as long as the CA.
    */
   readonly lentUntil?: Instant;
-  /** Latest end of those that no object shows: the old CA stays trusted until then. Raised before a signature is handed out. */
+  /** Latest end of those that no object shows, or that an adopted CA signed before. Raised before a signature is handed out. */
   readonly unseenUntil?: Instant;
-  /** Raised before a signature is handed out. Undefined: it signed none. */
+  /** Leaves for other namespaces. Raised before a signature is handed out. Undefined: it signed none. */
   readonly elsewhere?: IssuedElsewhere;
   /** Latest end of those of pods with a leaf of their own, which are in none of the dates above. Undefined: it signed none. */
   readonly podsUntil?: Instant;
@@ -84,9 +87,17 @@ export const withRole = (state: AuthorityState, role: Role): Generation | undefi
 export const trusted = (state: AuthorityState): readonly Generation[] =>
   state.generations.filter((generation) => generation.role !== 'distrusted');
 
+/** Whether a rotation or a distrust is under way; a retained CA is no part of either. */
+export const isMoving = ({
+  generations,
+}: {
+  readonly generations: readonly { readonly role: string }[];
+}): boolean =>
+  generations.some(({ role }) => role === 'next' || role === 'previous' || role === 'distrusted');
+
 /**
- * The cross-certificate of `issuer`, that of the generation that signed it, and so on. One whose signer is still trusted is never forgotten: a
- * distrust of the CA in it has to reach that signer too.
+ * The cross-certificate of `issuer`, that of the generation that signed it, and so on. Those on the way to a CA that is still trusted are never
+ * forgotten: a distrust has to reach that CA too.
  */
 export const crossPath = (
   crosses: readonly Cross[],
@@ -98,11 +109,11 @@ export const crossPath = (
   while (path.length < crosses.length) {
     const cross = crosses.find((candidate) => candidate.of === at);
     if (cross === undefined) break;
-    if (path.length >= LEAST_CROSSES && !generations.some(({ number }) => number === cross.by)) break;
     path.push(cross);
     at = cross.by;
   }
-  return path;
+  const last = path.findLastIndex(({ by }) => generations.some(({ number }) => number === by));
+  return path.slice(0, Math.max(LEAST_CROSSES, last + 1));
 };
 
 /**

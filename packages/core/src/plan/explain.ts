@@ -32,7 +32,9 @@ const sentence = (action: Action): string => {
       }, because ${action.why}.`;
     case 'retire':
       return `Retire CA generation ${action.generation} and destroy its key${
-        action.retain === undefined ? '' : '; its certificate stays trusted for leaves in other namespaces'
+        action.retain === undefined
+          ? ''
+          : '; its certificate stays trusted for leaves that may still be in use'
       }, because ${action.why}.`;
     case 'drop':
       return `Drop CA generation ${action.generation}, whose key is destroyed, from every bundle, because ${action.why}.`;

@@ -13,7 +13,6 @@ import {
 } from './evidence.ts';
 import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
-import { unseenLeaves } from './lent.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { oldLeavesGone } from './old-leaves.ts';
 import { awaitedLeaves, lentObjects } from './reissues.ts';
@@ -193,10 +192,9 @@ export const gateTwo = (
   current: Generation,
   mode: GateMode,
 ): readonly Blocker[] => {
-  // Leaves in other namespaces hold nothing up: the old CA stays trusted for them, without its key.
-  const { context, seen } = ownPart(all, view);
+  // Leaves in other namespaces, and those that no object shows, hold nothing up: the old CA stays trusted for them, without its key.
+  const { seen, context } = ownPart(all, view);
   const presenters = outOfUse(context, seen, current);
-  presenters.push(...unseenLeaves(all));
   if (presenters.length > 0) return [...presenters, ...allTrust(context, seen, current)];
   // No old leaf is in use. The cross-certificate covers a verifier that has not confirmed, so the owner may choose to go on.
   if (mode.impatient && context.policy.onBlocked === 'Proceed' && everyOldLeafExpired(context, seen, current))

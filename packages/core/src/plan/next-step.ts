@@ -4,7 +4,7 @@ import { rotationDueAt } from './expiry.ts';
 import type { GateMode } from './gate-mode.ts';
 import { type Blocker, distrustGate, gateOne, gateTwo } from './gates.ts';
 import type { Observed } from './observed.ts';
-import { dropDue, leavesElsewhere } from './retained.ts';
+import { dropDue, neededFor } from './retained.ts';
 import { isValidYet, type Transition, vouches } from './transition.ts';
 import { listed } from './waiting.ts';
 
@@ -46,7 +46,7 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
   if (previous !== undefined) {
     const blockedBy = gateTwo(context, seen, current, mode);
     const missing = blockedBy.length > 0 ? [] : gateTwo(context, seen, current, calm(mode));
-    const retain = leavesElsewhere(context, previous);
+    const retain = neededFor(context, previous);
     return {
       transition: {
         kind: 'retire',

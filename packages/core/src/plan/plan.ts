@@ -10,7 +10,14 @@ import { activation, nextStep } from './next-step.ts';
 import type { ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { type Reissue, reissuesFor } from './reissues.ts';
-import { behindElsewhere, isRecorded, recordIssuance, retainedNotes } from './retained.ts';
+import {
+  behindElsewhere,
+  isRecorded,
+  type Retained,
+  recordIssuance,
+  retainedBy,
+  retainedText,
+} from './retained.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
 import { distrustOf, isValidYet, type Taken, type Transition } from './transition.ts';
 import { listed } from './waiting.ts';
@@ -42,6 +49,8 @@ export interface Plan {
   readonly actions: readonly Action[];
   readonly blockedBy: readonly Blocker[];
   readonly notes: readonly Note[];
+  /** CAs that stay trusted without their keys. */
+  readonly retained: readonly Retained[];
   /** When to plan again even if nothing changes. */
   readonly wakeAt: Instant | undefined;
 }
@@ -55,6 +64,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     actions: [],
     blockedBy: [],
     notes: [],
+    retained: [],
     wakeAt: clock.wakeAt,
     ...part,
   });
@@ -116,17 +126,21 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
 
   // Objects elsewhere may be rewritten by their owners, or fail, without end: they come after any step that is due.
   const { writes: wanted, notes: writeNotes } = writesFor(context);
-  notes.push(...writeNotes, ...retainedNotes(context, seen), ...behindElsewhere(context, seen));
+  const retained = retainedBy(context, seen);
+  notes.push(...writeNotes);
+  for (const one of retained)
+    notes.push({ code: 'Retained', object: `CA generation ${one.generation}`, message: retainedText(one) });
+  notes.push(...behindElsewhere(context, seen));
   const writes = wanted.filter((write) => isRecorded(state, write));
   // No step waits for an answer to them: gate 2 waits for the leaves.
   const reissues = reissuesFor(context, mode);
   if (writes.some((write) => !isElsewhere(write)))
-    return answer({ actions: [...writes, ...reissues], notes });
+    return answer({ actions: [...writes, ...reissues], notes, retained });
 
   const { stamps, notes: stampNotes } = stampsFor(context, seen, mode);
   notes.push(...stampNotes);
   if (stamps.some((stamp) => !isElsewhere(stamp)))
-    return answer({ actions: [...stamps, ...reissues], notes });
+    return answer({ actions: [...stamps, ...reissues], notes, retained });
 
   const step = nextStep(context, seen, mode);
   const blockedBy = step === undefined ? [] : [...doubted, ...step.blockedBy];
@@ -134,16 +148,17 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     step !== undefined && blockedBy.length === 0 && policy.paused && step.transition.kind !== 'distrust-done'
       ? [{ consumer: 'rotation.paused', waitsFor: PAUSED, since: now }]
       : blockedBy;
-  if (step !== undefined && held.length === 0) return { ...swap(step.transition, step.why), notes };
+  if (step !== undefined && held.length === 0) return { ...swap(step.transition, step.why), notes, retained };
   const issuance = recordIssuance(state, wanted);
   if (issuance !== undefined)
     return {
       ...swap(issuance, 'a retired CA stays trusted until they are out of use', state.revision - 1),
       blockedBy: held,
       notes,
+      retained,
     };
   const actions = [...(writes.length > 0 ? writes : stamps), ...reissues];
-  return answer({ actions, blockedBy: held, notes, wakeAt: clock.wakeAt });
+  return answer({ actions, blockedBy: held, notes, retained, wakeAt: clock.wakeAt });
 };
 
 /** Objects made from a newer state of the authority; only objects of its own namespace count. */

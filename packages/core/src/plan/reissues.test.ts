@@ -211,7 +211,7 @@ describe('a Secret that is gone', () => {
   });
 });
 
-test('leaves that no object shows hold a rotation up until they have ended', () => {
+test('leaves that no object shows hold no rotation up, and their CA stays trusted until they have ended', () => {
   const story = activated(() => undefined);
   const end = instant(story.now + 30 * day);
   const authority = story.authority ?? expect.fail('no authority');
@@ -219,11 +219,15 @@ test('leaves that no object shows hold a rotation up until they have ended', () 
     ...authority,
     generations: authority.generations.map((one) => (one.number === 1 ? { ...one, unseenUntil: end } : one)),
   };
-  story.pass(duration(29 * day));
-  expect(waits(story)).toEqual([
-    `leaves without a Certificate: waiting until ${new Date(end + hour).toISOString()}: until then leaves of CA generation 1 are valid that no Certificate shows (CSI drivers, CertificateRequests created by hand)`,
-  ]);
-  expect(story.plan().wakeAt).toBe(end + hour);
-  story.pass(day + hour);
+  story.set({ patienceElsewhere: duration(0) }).pass(hour);
   expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
+  expect(story.roles()).toBe('2:current 1:retained');
+  expect(story.plan().notes.map(({ message }) => message)).toEqual([
+    `stays trusted, its key destroyed, for leaves that no object shows, until ${new Date(end + hour).toISOString().slice(0, 10)} at most`,
+  ]);
+  story.pass(duration(29 * day));
+  expect(story.run()).toEqual([]);
+  expect(story.plan().wakeAt).toBe(end + hour);
+  story.pass(day);
+  expect(story.run().map(({ kind }) => kind)).toEqual(['drop', 'write-bundle']);
 });

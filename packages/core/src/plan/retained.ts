@@ -1,5 +1,11 @@
-import { instant } from '@handover/material';
-import { type AuthorityState, type Generation, type IssuedElsewhere, withRole } from './authority.ts';
+import { day, type Instant, instant } from '@handover/material';
+import {
+  type AuthorityState,
+  type Generation,
+  type IssuedElsewhere,
+  type Needed,
+  withRole,
+} from './authority.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import { holds, lagOf, type PlanningContext, showsLeafOf } from './evidence.ts';
 import { roundedEnd, sameElsewhere, unionElsewhere } from './lending.ts';
@@ -20,7 +26,7 @@ const retainedIn = ({ generations }: AuthorityState): readonly Generation[] =>
  * Leaves in other namespaces that this CA has to be trusted for: those that the state remembers, and those that can be seen. A state may be older
  * than a leaf (restored from a backup) or know nothing of it (the CA was adopted).
  */
-export const leavesElsewhere = (
+const leavesElsewhere = (
   { objects, elsewhere, clock }: PlanningContext,
   generation: Generation,
 ): IssuedElsewhere | undefined => {
@@ -46,6 +52,15 @@ export const leavesElsewhere = (
     found = unionElsewhere(found, { until, ...(writtenBy?.ofOneProcess === true ? {} : { objects: [id] }) });
   }
   return found === undefined || clock.reached(found.until + EXPIRY_GRACE) ? undefined : found;
+};
+
+/** What a CA has to stay trusted for once its key is destroyed; undefined: for nothing. */
+export const neededFor = (context: PlanningContext, generation: Generation): Needed | undefined => {
+  const { unseenUntil } = generation;
+  const elsewhere = leavesElsewhere(context, generation);
+  const isUnseen = unseenUntil !== undefined && !isOver(context, unseenUntil);
+  if (elsewhere === undefined && !isUnseen) return undefined;
+  return { ...(elsewhere === undefined ? {} : { elsewhere }), ...(isUnseen ? { unseenUntil } : {}) };
 };
 
 /** What the state has to remember before these leaves are signed; undefined: it does already. */
@@ -103,10 +118,16 @@ const stillUsing = (
     );
 };
 
-/** All that a retained CA stays trusted for. */
-const usersOf = (context: PlanningContext, seen: Observed, generation: Generation): readonly string[] => {
-  const { objects } = generation.elsewhere ?? { objects: [] };
-  if (objects === undefined) return ['leaves that no object shows'];
+/** Workloads in other namespaces that a retained CA stays trusted for; nothing once their leaves have expired. */
+const usersElsewhere = (
+  context: PlanningContext,
+  seen: Observed,
+  generation: Generation,
+): readonly string[] => {
+  const { elsewhere } = generation;
+  if (elsewhere === undefined || isOver(context, elsewhere.until)) return [];
+  const { objects } = elsewhere;
+  if (objects === undefined) return ['leaves in other namespaces that no object shows'];
   const presenters = new Map<string, ConsumerSeen[]>();
   for (const consumer of seen.consumers)
     if (!consumer.blocks)
@@ -119,28 +140,42 @@ const usersOf = (context: PlanningContext, seen: Observed, generation: Generatio
   ];
 };
 
-/** The day after which no leaf of it is valid, by any clock. */
-const endOfRetained = ({ elsewhere, since }: Generation): number =>
-  (elsewhere?.until ?? since) + EXPIRY_GRACE;
+/** Valid through its last second, and by clocks that are behind ours. */
+const isOver = ({ clock }: PlanningContext, until: Instant): boolean => clock.reached(until + EXPIRY_GRACE);
 
-const patienceEnds = ({ policy }: PlanningContext, { since }: Generation): number =>
-  policy.patienceElsewhere === undefined ? Number.POSITIVE_INFINITY : since + policy.patienceElsewhere;
+const unseenIn = (context: PlanningContext, { unseenUntil }: Generation): readonly string[] =>
+  unseenUntil === undefined || isOver(context, unseenUntil) ? [] : ['leaves that no object shows'];
+
+/** When the last leaf that it stays trusted for has expired. */
+const lastEnd = ({ elsewhere, unseenUntil, since }: Generation): number =>
+  Math.max(elsewhere?.until ?? since, unseenUntil ?? since) + EXPIRY_GRACE;
+
+/** The same, if the owner's patience with other namespaces is over earlier. */
+const droppedAt = ({ policy }: PlanningContext, generation: Generation): number => {
+  const { elsewhere, unseenUntil, since } = generation;
+  if (policy.patienceElsewhere === undefined || elsewhere === undefined) return lastEnd(generation);
+  const cut = Math.min(elsewhere.until + EXPIRY_GRACE, since + policy.patienceElsewhere);
+  return Math.max(cut, unseenUntil === undefined ? since : unseenUntil + EXPIRY_GRACE);
+};
 
 /** The retained CA that is no longer needed, oldest first, with the reason; undefined: each is. */
 export const dropDue = (
   context: PlanningContext,
   seen: Observed,
 ): { readonly transition: Transition; readonly why: string } | undefined => {
-  const { state, clock, policy } = context;
+  const { state, clock } = context;
   const all = retainedIn(state);
   for (const generation of [...all].reverse()) {
-    const { number, since } = generation;
-    const drop = (why: string) => ({ transition: { kind: 'drop', generation: number } as const, why });
-    if (clock.reached(endOfRetained(generation)))
-      return drop('its last leaf in other namespaces has expired');
-    const users = usersOf(context, seen, generation);
+    const drop = (why: string) => ({
+      transition: { kind: 'drop', generation: generation.number } as const,
+      why,
+    });
+    if (clock.reached(lastEnd(generation)))
+      return drop('the last leaf that it stayed trusted for has expired');
+    const unseen = unseenIn(context, generation);
+    const users = [...usersElsewhere(context, seen, generation), ...unseen];
     if (users.length === 0) return drop('every workload in other namespaces shows a leaf of a newer CA');
-    if (policy.patienceElsewhere !== undefined && clock.aged(since, policy.patienceElsewhere))
+    if (unseen.length === 0 && clock.reached(droppedAt(context, generation)))
       return drop(`issueTo.patience has passed, although ${listed(users, 3)} may still use a leaf of it`);
     if (all.length > MOST_RETAINED)
       return drop(
@@ -150,30 +185,59 @@ export const dropDue = (
   return undefined;
 };
 
-const dateOf = (at: number): string => new Date(at).toISOString();
+/** A CA that stays trusted without its key. */
+export interface Retained {
+  readonly generation: number;
+  readonly since: Instant;
+  /** Workloads in other namespaces that may still use a leaf of it, each with the reason. */
+  readonly elsewhere: readonly string[];
+  /** Leaves may be in use that no object shows. */
+  readonly unseen: boolean;
+  /** When it leaves the bundles at the latest. */
+  readonly until: Instant;
+  /** Then `issueTo.patience` is over, and leaves that are still valid are refused. */
+  readonly overtakes: boolean;
+  /** The next rotation drops it, because too many are retained. */
+  readonly isLast: boolean;
+}
 
-/** What stays trusted for other namespaces, and until when. */
-export const retainedNotes = (context: PlanningContext, seen: Observed): readonly Note[] => {
-  const { state } = context;
-  const all = retainedIn(state);
-  return all.map((generation, index): Note => {
-    const { number } = generation;
-    const users = usersOf(context, seen, generation);
-    const end = Math.min(endOfRetained(generation), patienceEnds(context, generation));
-    const isCut = end < endOfRetained(generation);
-    const count = `${users.length} ${users.length === 1 ? 'workload' : 'workloads'} elsewhere`;
-    const who = users.length === 0 ? 'until bundles are written again' : `for ${count}: ${listed(users, 3)}`;
-    const after = isCut
-      ? '; then issueTo.patience has passed, and certificates that they still use are refused'
-      : '';
-    const isNext = all.length >= MOST_RETAINED && index === all.length - 1;
-    const last = isNext ? '; the next rotation drops it' : '';
+/** The CAs that stay trusted without their keys, newest first. */
+export const retainedBy = (context: PlanningContext, seen: Observed): readonly Retained[] => {
+  const all = retainedIn(context.state);
+  return all.map((generation, index): Retained => {
+    const until = droppedAt(context, generation);
     return {
-      code: 'Retained',
-      object: `CA generation ${number}`,
-      message: `stays trusted, its key destroyed, ${who}, until ${dateOf(end)} at most${after}${last}`,
+      generation: generation.number,
+      since: generation.since,
+      elsewhere: usersElsewhere(context, seen, generation),
+      unseen: unseenIn(context, generation).length > 0,
+      until: instant(until),
+      overtakes: until < lastEnd(generation),
+      isLast: all.length >= MOST_RETAINED && index === all.length - 1,
     };
   });
+};
+
+/** To the day, where that says enough. */
+const dateOf = ({ until, since }: Retained): string => {
+  const text = new Date(until).toISOString();
+  return until - since < 2 * day ? text : text.slice(0, 10);
+};
+
+/** Read after "CA generation 1". */
+export const retainedText = (retained: Retained): string => {
+  const { elsewhere, unseen, overtakes, isLast } = retained;
+  const count = `${elsewhere.length} ${elsewhere.length === 1 ? 'workload' : 'workloads'} elsewhere`;
+  const reasons = [
+    ...(elsewhere.length === 0 ? [] : [`${count}: ${listed(elsewhere, 3)}`]),
+    ...(unseen ? ['leaves that no object shows'] : []),
+  ];
+  const what = reasons.length === 0 ? 'until bundles are written again' : `for ${reasons.join(', and for ')}`;
+  const overtaken = overtakes
+    ? '; then issueTo.patience has passed, and certificates that they still use are refused'
+    : '';
+  const last = isLast ? '; the next rotation drops it' : '';
+  return `stays trusted, its key destroyed, ${what}, until ${dateOf(retained)} at most${overtaken}${last}`;
 };
 
 /** Verifiers in other namespaces without the CA that signs now: only its cross-certificate makes them accept new leaves, for one rotation. */

@@ -7,6 +7,7 @@ import {
   type Generation,
   generationOf,
   type IssuedElsewhere,
+  type Needed,
   type Role,
   withRole,
 } from './authority.ts';
@@ -29,8 +30,8 @@ export type Transition =
       readonly replaces?: number;
     }
   | { readonly kind: 'activate'; readonly generation: number; readonly crossBy: number | undefined }
-  /** `retain`: its key is destroyed, and its certificate stays trusted for these leaves in other namespaces. */
-  | { readonly kind: 'retire'; readonly generation: number; readonly retain?: IssuedElsewhere }
+  /** `retain`: its key is destroyed, and its certificate stays trusted for these leaves. */
+  | { readonly kind: 'retire'; readonly generation: number; readonly retain?: Needed }
   /** A retained CA is no longer trusted. */
   | { readonly kind: 'drop'; readonly generation: number }
   /** The CA is about to sign leaves for other namespaces. Nothing is derived from it, so that the revision stays. */
@@ -159,13 +160,13 @@ export const applyTransition = (
 };
 
 /** Without its key, and without what was remembered for the authority's own namespace. */
-const retained = ({ number, anchors }: Generation, elsewhere: IssuedElsewhere, at: Instant): Generation => ({
+const retained = ({ number, anchors }: Generation, needed: Needed, at: Instant): Generation => ({
   number,
   role: 'retained',
   anchors,
   hasKey: false,
   since: at,
-  elsewhere,
+  ...needed,
 });
 
 /** False for a CA that was created while the clock was ahead. An adopted one is taken as it is. */
@@ -196,15 +197,13 @@ export const distrustOf = (
     }),
   );
   if (found.size === 0) return undefined;
-  // The cross-certificate X(g by h) makes verifiers that hold h accept g: h must go too.
-  for (const cross of state.crosses) {
-    if (
-      found.has(cross.of) &&
-      generationOf(state, cross.by)?.role !== 'distrusted' &&
-      generationOf(state, cross.by)
-    ) {
-      found.add(cross.by);
-    }
+  // The cross-certificate X(g by h) makes verifiers that hold h accept g: h must go too, and whatever CA vouches for h, though h itself is gone.
+  const reached = new Set(found);
+  for (const { of, by } of state.crosses) {
+    if (!reached.has(of)) continue;
+    reached.add(by);
+    const signer = generationOf(state, by);
+    if (signer !== undefined && signer.role !== 'distrusted') found.add(by);
   }
   const generations = [...found].sort((a, b) => b - a);
   const current = withRole(state, 'current');

@@ -49,6 +49,11 @@ export const headlineOf = (part: AuthorityPart): Headline => {
       return `CA generation ${current} signs; CA generation ${previous} is still trusted.`;
     if (part.status.phase === 'Retiring')
       return `CA generation ${current} signs; the previous one is removed from every bundle.`;
+    const retained = part.status.generations.filter(({ role }) => role === 'retained');
+    if (retained.length > 0) {
+      const numbers = retained.map(({ generation: number }) => number).join(', ');
+      return `CA generation ${current} signs; CA ${retained.length === 1 ? 'generation' : 'generations'} ${numbers} ${retained.length === 1 ? 'stays' : 'stay'} trusted without ${retained.length === 1 ? 'its key' : 'their keys'}.`;
+    }
     return `CA generation ${current} signs, and only it is trusted.`;
   })();
   if (refused > 0)

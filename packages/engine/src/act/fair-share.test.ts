@@ -18,7 +18,7 @@ spec: {authority: prod/mesh, dnsNames: [${name}.${namespace}.svc], key: ${key}}
 const many = (namespace: string, count: number, key: string): string =>
   Array.from({ length: count }, (_, index) => leaf(namespace, `l${index}`, key)).join('');
 
-/** Which leaves each pass after the first, which makes the CA, issues. */
+/** Which leaves each pass issues that issues any. */
 const passesOver = async (yaml: string, passes: number): Promise<readonly (readonly string[])[]> => {
   const world = new World();
   world.home = { ...world.home, fairly: true };
@@ -27,21 +27,22 @@ const passesOver = async (yaml: string, passes: number): Promise<readonly (reado
   const issued: (readonly string[])[] = [];
   for (let pass = 0; pass < passes; pass++) {
     const { plan } = await reconcile(on(world.home, known), 'prod/mesh');
-    issued.push(plan.actions.flatMap((action) => (action.kind === 'write-leaf' ? [action.object] : [])));
+    const leaves = plan.actions.flatMap((action) => (action.kind === 'write-leaf' ? [action.object] : []));
+    if (leaves.length > 0) issued.push(leaves);
   }
   return issued;
 };
 
 test('an authority issues its own leaf in the first pass, whatever costly keys another namespace asks for', async () => {
   const yaml = `${AUTHORITY}${many('evil', 40, 'RSA-4096')}${leaf('prod', 'web', 'ECDSA-P256')}`;
-  const [first = [], second = []] = await passesOver(yaml, 2);
-  expect(first).toEqual(['prod/secrets/web', 'evil/secrets/l0']);
-  expect(second).toEqual(['evil/secrets/l1']);
+  const [first = [], second = []] = await passesOver(yaml, 4);
+  expect(first).toEqual(['prod/secrets/web']);
+  expect(second).toEqual(['evil/secrets/l0']);
 });
 
 test('namespaces with costly keys are served in turns, and cheap keys all at once', async () => {
   const yaml = `${AUTHORITY}${many('evil', 40, 'RSA-4096')}${many('shop', 2, 'RSA-4096')}${many('test', 30, 'ECDSA-P256')}`;
-  const [first = [], second = []] = await passesOver(yaml, 2);
+  const [first = [], second = []] = await passesOver(yaml, 4);
   const inNamespace = (issued: readonly string[], namespace: string): number =>
     issued.filter((object) => object.startsWith(`${namespace}/`)).length;
   expect(['evil', 'shop', 'test'].map((namespace) => inNamespace(first, namespace))).toEqual([1, 1, 30]);

@@ -2,11 +2,11 @@ import {
   ADOPT,
   type AuthorityState,
   type Blocker,
+  isMoving,
   phaseOf,
   plan,
   type Resource,
   waitingText,
-  withRole,
 } from '@handover/core';
 import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
@@ -167,9 +167,6 @@ const unnamedRotation = async (home: Home, id: AuthorityId, before: AuthoritySta
   const underWay = isMoving(state) ? state.ids.at(-1) : undefined;
   return underWay ?? `overwrite-${state.lastGeneration}`;
 };
-
-const isMoving = (state: AuthorityState): boolean =>
-  (['next', 'previous', 'distrusted'] as const).some((role) => withRole(state, role) !== undefined);
 
 /** `--overwrite` is consent to take over the CAs in use, as far as `spec.adopt` allows. */
 const consenting = async (home: Home, id: AuthorityId): Promise<Home> => {

@@ -86,8 +86,18 @@ test.each(['evil/secrets/x', 'evil/secrets/unasked'])(
       await converge(on(world.home, resources), ID);
       world.pass(90 * second);
     }
-    expect(await bundle(OWN)).toEqual([expect.stringMatching(/^CN=mesh 2 /)]);
+    expect((await state())?.generations).toMatchObject([
+      { number: 2, role: 'current' },
+      { number: 1, role: 'retained', hasKey: false },
+    ]);
+    expect(await bundle(OWN)).toEqual([
+      expect.stringMatching(/^CN=mesh 2 /),
+      expect.stringMatching(/^CN=mesh 1 /),
+    ]);
     expect((await state())?.revision).toBeLessThan(10);
+    world.pass(3650 * day);
+    await converge(on(world.home, resources), ID);
+    expect((await state())?.generations.some(({ number }) => number === 1)).toBe(false);
   },
 );
 

@@ -35,6 +35,8 @@ test('a write that fails in another namespace is reported, and the authority goe
   const home = refusing(world.home);
   const pass = () => reconcile(on(home, catalogue(MESH)), ID, planner);
   await pass();
+  await pass();
+  expect((await pass()).plan.actions).toMatchObject([{ kind: 'record-issuance' }]);
   expect((await pass()).refused).toEqual([
     { object: THEIRS, why: `${THEIRS} may not be written`, raced: false },
   ]);

@@ -21,6 +21,12 @@ export interface Vitals {
     readonly notBefore: Instant;
     readonly notAfter: Instant;
   }[];
+  /** CAs that stay trusted without their keys: until when at most, and for how many workloads in other namespaces. */
+  readonly retained: readonly {
+    readonly generation: number;
+    readonly until: Instant;
+    readonly workloads: number;
+  }[];
   /** `valid`: undefined while there is no certificate. */
   readonly leaves: readonly { readonly leaf: string; readonly valid: LeafValidity | undefined }[];
   /** Each consumer once, however many of its objects block the step. */
@@ -38,7 +44,7 @@ const phaseSince = ({ record }: Observation, phase: Phase): Instant | undefined 
 const validity = (leaf: LeafValidity | undefined): LeafValidity | undefined =>
   leaf === undefined ? undefined : { notBefore: leaf.notBefore, notAfter: leaf.notAfter };
 
-export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): Vitals {
+export function vitalsOf(observation: Observation, { phase, blockedBy, retained }: Plan): Vitals {
   const { seen, responsibilities, record, now } = observation;
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const evidence = new Map<string, number>();
@@ -57,6 +63,11 @@ export function vitalsOf(observation: Observation, { phase, blockedBy }: Plan): 
       role,
       notBefore: anchors[0].notBefore,
       notAfter: anchors[0].notAfter,
+    })),
+    retained: retained.map(({ generation, until, elsewhere }) => ({
+      generation,
+      until,
+      workloads: elsewhere.length,
     })),
     leaves: [
       ...[...responsibilities.leaves].map(([secret, { metadata }]) => ({

@@ -103,7 +103,8 @@ const PASS = 5 * minute;
 const doubtfulIn = (observation: Observation): ReadonlySet<ObjectId> => {
   const { revision: last = 0, generations = [] } = observation.record?.state ?? {};
   const { at = observation.now } = observation.record?.history?.at(-1) ?? {};
-  const behind = observation.now - at > PASS ? 0 : generations.length;
+  const behind =
+    observation.now - at > PASS ? 0 : generations.filter(({ role }) => role !== 'retained').length;
   const isOld = ({ revision, elsewhere, obstacle }: ObjectSeen): boolean =>
     revision !== undefined && revision + behind < last && elsewhere !== true && obstacle === undefined;
   const found =

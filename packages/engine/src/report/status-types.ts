@@ -17,6 +17,10 @@ export interface AuthorityStatus {
     readonly fingerprint: string;
     readonly notBefore: string;
     readonly notAfter: string;
+    /** Of a retained one: when it leaves the bundles at the latest. */
+    readonly trustedUntil?: string;
+    /** Of a retained one: workloads in other namespaces that may still use a leaf of it, each with the reason. */
+    readonly trustedFor?: readonly string[];
   }[];
   readonly bundleHash: string | undefined;
   readonly blockedBy: readonly {

@@ -97,6 +97,7 @@ export const authorityStatus = (
       fingerprint: anchors[0].fingerprint,
       notBefore: iso(anchors[0].notBefore),
       notAfter: iso(anchors[0].notAfter),
+      ...trustedStill(made, number),
     })),
     bundleHash: trusted.length === 0 ? undefined : bundleOf(trusted).hash,
     blockedBy: made.blockedBy
@@ -115,6 +116,21 @@ export const authorityStatus = (
       ...obstacles(observation),
     ],
     next: explain(made),
+  };
+};
+
+const trustedStill = (
+  { retained }: Plan,
+  number: number,
+): Pick<AuthorityStatus['generations'][number], 'trustedUntil' | 'trustedFor'> => {
+  const found = retained.find(({ generation }) => generation === number);
+  if (found === undefined) return {};
+  return {
+    trustedUntil: iso(found.until),
+    trustedFor: [
+      ...found.elsewhere.slice(0, MOST_NAMED),
+      ...(found.unseen ? ['leaves that no object shows'] : []),
+    ],
   };
 };
 

@@ -155,6 +155,10 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
       role: generation.role as 'current',
       notBefore: iso(instant(Date.parse(generation.notBefore))),
       notAfter: iso(instant(Date.parse(generation.notAfter))),
+      ...(generation.trustedUntil === undefined
+        ? {}
+        : { trustedUntil: iso(instant(Date.parse(generation.trustedUntil))) }),
+      ...(generation.trustedFor === undefined ? {} : { trustedFor: generation.trustedFor.map(shortened) }),
     })),
     ...(bundleHash === undefined ? {} : { bundleHash }),
     blockedBy: plan.blockedBy.slice(0, MOST_NAMED).map(({ consumer, waitsFor, since }) => ({

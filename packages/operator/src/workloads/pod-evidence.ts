@@ -1,4 +1,4 @@
-import { ACK_PORT, PROBE, START_TLS, type StartTls } from '@handover/core';
+import { ACK_PORT, isMoving, PROBE, START_TLS, type StartTls } from '@handover/core';
 import {
   type Asking,
   type AuthorityRecord,
@@ -96,8 +96,7 @@ export class PodEvidence {
     if (refused !== undefined) return silent(refused);
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
-    const moving =
-      record.state.generations.length > 1 || (before !== undefined && isBehind(before, anchorsOf(record)));
+    const moving = isMoving(record.state) || (before !== undefined && isBehind(before, anchorsOf(record)));
     const current = before?.revision === record.state.revision ? before : undefined;
     if (current !== undefined) {
       const wait = moving ? askAgainMs(current.at - current.since) : REST_MS;

@@ -5,7 +5,7 @@ export const borderMutants: readonly Mutant[] = [
   {
     name: 'a step waits for other namespaces without end',
     file: 'borders.js',
-    from: 'clock.aged(begun, 2 * policy.reloadWithin + policy.cacheLag)',
+    from: 'clock.aged(begun, wait)',
     to: 'false',
     worlds: ['a hostile neighbour'],
   },

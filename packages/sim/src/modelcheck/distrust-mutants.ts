@@ -5,8 +5,8 @@ export const distrustMutants: readonly Mutant[] = [
   {
     name: 'distrust keeps the CA that vouches for the distrusted one',
     file: 'transition.js',
-    from: 'found.add(cross.by);',
-    to: '',
+    from: "if (signer !== undefined && signer.role !== 'distrusted')",
+    to: 'if (false)',
     worlds: ['distrust of each role in each phase', 'distrust twice'],
   },
   {

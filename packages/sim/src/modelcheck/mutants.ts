@@ -1,5 +1,6 @@
 import { borderMutants } from './border-mutants.ts';
 import { distrustMutants } from './distrust-mutants.ts';
+import { elsewhereMutants } from './elsewhere-mutants.ts';
 import { lentMutants } from './lent-mutants.ts';
 import type { Mutant } from './mutant.ts';
 
@@ -91,8 +92,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'retirement before leaves are written',
     file: 'plan.js',
-    from: 'const { writes, notes: writeNotes } = writesFor(context);',
-    to: "const { writes: all, notes: writeNotes } = writesFor(context); const writes = withRole(state, 'previous') === undefined ? all : [];",
+    from: 'const { writes: wanted, notes: writeNotes } = writesFor(context);',
+    to: "const { writes: all, notes: writeNotes } = writesFor(context); const wanted = withRole(state, 'previous') === undefined ? all : [];",
     worlds: [
       'two controllers and a Leaf that appears',
       'a Leaf and a consumer appear',
@@ -186,8 +187,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'reloadWithin counts against what a consumer reports itself',
     file: 'evidence.js',
-    from: "? !denied && consumer.reload !== 'restart'",
-    to: "? consumer.reload !== 'restart'",
+    from: "const settledStands = !denied && consumer.reload !== 'restart'",
+    to: "const settledStands = consumer.reload !== 'restart'",
     worlds: ['a hot consumer that reports no load, against its owner’s word'],
   },
   {
@@ -262,5 +263,6 @@ export const mutants: readonly Mutant[] = [
   },
   ...borderMutants,
   ...distrustMutants,
+  ...elsewhereMutants,
   ...lentMutants,
 ];

@@ -1,0 +1,78 @@
+import type { Mutant } from './mutant.ts';
+
+/** Mutants of the rules about CAs that stay trusted without their keys. */
+export const elsewhereMutants: readonly Mutant[] = [
+  {
+    name: 'a workload of another namespace is overtaken by time, as it was before CAs were retained',
+    file: 'next-step.js',
+    from: 'const retain = neededFor(context, previous);',
+    to: 'const retain = undefined; if (!clock.aged(current.since, 2 * context.policy.reloadWithin + context.policy.cacheLag)) return undefined;',
+    worlds: ['a restart-only workload of another namespace'],
+  },
+  {
+    name: 'time counts for a workload of another namespace against what it shows',
+    file: 'evidence.js',
+    from: "const settledStands = !denied && consumer.reload !== 'restart' &&",
+    to: "const settledStands = !consumer.blocks || !denied && consumer.reload !== 'restart' &&",
+    worlds: ['a slow workload of another namespace that acknowledges'],
+  },
+  {
+    name: 'a retained CA is dropped as soon as the rotation is over',
+    file: 'retained.js',
+    from: 'if (users.length === 0)',
+    to: 'if (true)',
+    worlds: ['a restart-only workload of another namespace'],
+  },
+  {
+    name: 'a retained CA is dropped although a kubelet may still hand out its leaf',
+    file: 'retained.js',
+    from: 'if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))',
+    to: 'if (false)',
+    worlds: ['a restart-only workload of another namespace, with stale caches and restarts'],
+  },
+  {
+    name: 'a leaf in another namespace that no pod is known to use counts as unused',
+    file: 'retained.js',
+    from: 'if (presenters.length === 0)',
+    to: 'if (false)',
+    worlds: ['a workload of another namespace that leaves and comes back'],
+  },
+  {
+    name: 'a retained CA is dropped although its leaf is still in the Secret',
+    file: 'retained.js',
+    from: 'if (seen?.leaf === undefined || issuer === undefined)',
+    to: 'if (seen?.leaf === undefined || issuer === undefined) return []; if (false)',
+    worlds: [
+      'a workload of another namespace that gives no evidence',
+      'a restart-only workload of another namespace',
+    ],
+  },
+  {
+    name: 'a leaf is signed before the state remembers it',
+    file: 'plan.js',
+    from: 'wanted.filter((write) => isRecorded(state, write))',
+    to: 'wanted',
+    worlds: ['a Leaf of another namespace that is deleted while its pod runs'],
+  },
+  {
+    name: 'a retained CA keeps its key',
+    file: 'transition.js',
+    from: "role: 'retained',\n    anchors,\n    hasKey: false,",
+    to: "role: 'retained',\n    anchors,\n    hasKey: true,",
+    worlds: ['a restart-only workload of another namespace'],
+  },
+  {
+    name: 'a distrust does not reach a retained CA past one that is gone',
+    file: 'transition.js',
+    from: 'reached.add(by);',
+    to: 'if (generationOf(state, by)) reached.add(by);',
+    worlds: ['another namespace, two rotations, and distrust'],
+  },
+  {
+    name: 'a rotation waits for workloads of other namespaces',
+    file: 'gates.js',
+    from: 'const { seen, context } = ownPart(all, view);',
+    to: 'const { seen, context } = { seen: view, context: all };',
+    worlds: ['a hostile neighbour', 'a workload of another namespace that gives no evidence'],
+  },
+];
