@@ -236,6 +236,16 @@ export class OperatorWorld {
     return this.until(isAlone, `generation ${number} alone`, patience);
   }
 
+  /** The rotation is over, and the CA before stays trusted without its key, for this. */
+  retained(reason: string, patience?: number): Promise<unknown> {
+    const isRetained = async (): Promise<unknown> => {
+      const { phase, generations = [] } = await this.status();
+      const old = generations.find(({ role }) => role === 'retained');
+      return (phase === 'Stable' && old?.trustedFor?.includes(reason)) || undefined;
+    };
+    return this.until(isRetained, `a CA that stays trusted for ${reason}`, patience);
+  }
+
   /** What the rotation waits for, a line each. */
   async blockers(): Promise<readonly string[]> {
     return ((await this.status()).blockedBy ?? []).map((one) => `${one.consumer}: ${one.waitsFor}`);

@@ -6,11 +6,19 @@ import { Metrics } from './metrics.ts';
 import { METRICS } from './names.ts';
 
 const START = Date.UTC(2030, 0, 1);
-const plan: Plan = { phase: 'Introducing', actions: [], blockedBy: [], notes: [], wakeAt: undefined };
+const plan: Plan = {
+  phase: 'Introducing',
+  actions: [],
+  blockedBy: [],
+  notes: [],
+  retained: [],
+  wakeAt: undefined,
+};
 const vitals: Vitals = {
   phase: 'Introducing',
   phaseSince: instant(START - 5_000),
   generations: [{ number: 1, role: 'current', notBefore: instant(START), notAfter: instant(START + 10_000) }],
+  retained: [],
   leaves: [],
   blockers: [],
   evidence: new Map(),

@@ -44,7 +44,7 @@ export interface Generation {
   readonly lentUntil?: Instant;
   /** Latest end of those that no object shows, or that an adopted CA signed before. Raised before a signature is handed out. */
   readonly unseenUntil?: Instant;
-  /** Leaves for other namespaces. Raised before a signature is handed out. Undefined: it signed none. */
+  /** Leaves for other namespaces. Raised before a signature is handed out. Undefined: not known, in states of earlier versions. */
   readonly elsewhere?: IssuedElsewhere;
   /** Latest end of those of pods with a leaf of their own, which are in none of the dates above. Undefined: it signed none. */
   readonly podsUntil?: Instant;

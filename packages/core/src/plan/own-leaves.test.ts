@@ -61,14 +61,18 @@ const holder = (
 };
 
 /** Generation 2 signs. Generation 1 has signed for pods, up to T0 + 3 days. */
-const activated = (): Story => {
+const activated = (elsewhere: { readonly elsewhere?: 'unnamed' } = {}): Story => {
   const story = new Story();
   story.policy = { ...story.policy, consumersFound: true };
   story.run();
   if (story.authority !== undefined)
     story.authority =
-      lending(story.authority, { notAfter: instant(T0 + 3 * day), isUnseen: false, forPod: true }) ??
-      story.authority;
+      lending(story.authority, {
+        notAfter: instant(T0 + 3 * day),
+        isUnseen: false,
+        forPod: true,
+        ...elsewhere,
+      }) ?? story.authority;
   story.pass(hour).rotate.push('now');
   for (let step = 0; step < 20 && story.roles() !== '2:current 1:previous'; step++) {
     const { actions } = story.plan();
@@ -112,7 +116,7 @@ test('a proof of a pod counts though its certificate is not known any more', () 
 });
 
 test('a pod of another namespace holds no rotation up: the old CA stays trusted until its last certificate has ended', () => {
-  const story = activated();
+  const story = activated({ elsewhere: 'unnamed' });
   holder(story, { issuer: 'ca1', created: T0, blocks: false });
   story.pass(hour);
   expect(story.run()).toMatchObject([

@@ -35,11 +35,14 @@ const leavesElsewhere = (
     const object = objects.get(id);
     if (object?.leaf === undefined) continue;
     const { leaf, writtenBy } = object;
+    const isRecorded = generation.elsewhere !== undefined && generation.adopted !== true;
+    // Which CA signed for a pod is supposed where its request is gone: what the state says is known.
+    if (isRecorded && writtenBy?.ofOneProcess === true) continue;
     const isOwn = isLeafOf(object, generation);
     // Of an object that another program writes, no record says which leaves it held before.
     const isUnrecorded =
       writtenBy !== undefined &&
-      (generation.elsewhere === undefined || generation.adopted === true) &&
+      !isRecorded &&
       !((writtenBy.since ?? Number.NEGATIVE_INFINITY) > generation.since);
     const before = isUnrecorded ? endOf(generation, writtenBy.ofOneProcess === true) : undefined;
     const end = isOwn
@@ -51,7 +54,8 @@ const leavesElsewhere = (
     const until = roundedEnd(instant(end), generation);
     found = unionElsewhere(found, { until, ...(writtenBy?.ofOneProcess === true ? {} : { objects: [id] }) });
   }
-  return found === undefined || clock.reached(found.until + EXPIRY_GRACE) ? undefined : found;
+  if (found === undefined || found.objects?.length === 0) return undefined;
+  return clock.reached(found.until + EXPIRY_GRACE) ? undefined : found;
 };
 
 /** What a CA has to stay trusted for once its key is destroyed; undefined: for nothing. */

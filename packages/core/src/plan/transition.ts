@@ -87,6 +87,8 @@ export const applyTransition = (
     anchors: [needed(made.ca, 'certificate')],
     hasKey: true,
     since: made.at,
+    // Known to be none; what a state does not say is not known.
+    elsewhere: { until: made.at, objects: [] },
   });
   const crossed = (of: number, by: number | undefined): readonly Cross[] => {
     const old = state?.crosses ?? [];

@@ -59,7 +59,14 @@ test('a text about one CA generation or several has the right number, also in a 
       revision: 2,
       why: 'asked',
     } as const;
-    return explain({ phase: 'Stable', actions: [action], blockedBy: [], notes: [], wakeAt: undefined });
+    return explain({
+      phase: 'Stable',
+      actions: [action],
+      blockedBy: [],
+      notes: [],
+      retained: [],
+      wakeAt: undefined,
+    });
   };
   expect(distrust([2, 3])).toEqual([
     'Distrust CA generations 2 and 3 everywhere at once; CA generation 4 replaces them, because asked.',

@@ -8,6 +8,7 @@ const plan = (part: Partial<Plan>): Plan => ({
   actions: [],
   blockedBy: [],
   notes: [],
+  retained: [],
   wakeAt: undefined,
   ...part,
 });

@@ -64,7 +64,9 @@ test('Events report each step of a rotation and its end', () => {
   const retire = { ...swap, kind: 'retire', generation: 1 } as const;
   expect(tell({ actions: [retire], generations: 2 })[0]).toMatch(/^GenerationRetired: /);
   expect(tell({ phase: 'Retiring' })).toEqual([]);
-  expect(tell({})).toEqual(['RotationDone: CA generation 2 is the only one, and every object holds it.']);
+  expect(tell({})).toEqual([
+    'RotationDone: CA generation 2 is the only one in use, and every object holds it.',
+  ]);
   expect(tell({})).toEqual([]);
   const distrust = { ...swap, kind: 'distrust', generations: [1], replacement: undefined } as const;
   expect(tell({ actions: [distrust] })[0]).toMatch(/^GenerationDistrusted: /);

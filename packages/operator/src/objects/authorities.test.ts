@@ -52,7 +52,8 @@ test('a step that was decided before a leaf was lent keeps what the state rememb
     history: [],
   };
   await authorities.swap('prod/mesh', undefined, record);
-  const lent = lending(state, instant(now + 10 * day), true) ?? expect.fail('not raised');
+  const lent =
+    lending(state, { notAfter: instant(now + 10 * day), isUnseen: true }) ?? expect.fail('not raised');
   await authorities.swap('prod/mesh', 1, { ...record, state: lent });
   await authorities.swap('prod/mesh', 1, { ...record, state: { ...state, revision: 2, ids: ['one'] } });
   const after = (await authorities.load('prod/mesh'))?.state;

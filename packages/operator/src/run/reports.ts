@@ -115,6 +115,8 @@ export class Reports {
   async authority(resolved: ResolvedResources, id: string, outcome: AuthorityOutcome): Promise<void> {
     const { on, operator, compat, home } = this.#options;
     const { plan } = outcome;
+    // It has tried no write, and the next pass follows at once.
+    if (plan.actions.some(({ kind }) => kind === 'record-issuance')) return;
     const { observation, others } = afterTrying(outcome, (object) =>
       home.store.obstacles.why(object, home.clock.now()),
     );

@@ -30,7 +30,7 @@ const saidWith = (notes: readonly Note[]): readonly Condition[] => {
     record: undefined,
     seen: { consumers, objects: [] },
   } as unknown as Observation;
-  const plan: Plan = { phase: 'Stable', actions: [], blockedBy: [], notes, wakeAt: undefined };
+  const plan: Plan = { phase: 'Stable', actions: [], blockedBy: [], notes, retained: [], wakeAt: undefined };
   const declared = declaredOf('Authority', { metadata, spec: {} });
   const { conditions } = statusOfAuthority(declared, observation, plan) as {
     conditions: readonly Condition[];

@@ -158,7 +158,9 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
       ...(generation.trustedUntil === undefined
         ? {}
         : { trustedUntil: iso(instant(Date.parse(generation.trustedUntil))) }),
-      ...(generation.trustedFor === undefined ? {} : { trustedFor: generation.trustedFor.map(shortened) }),
+      ...(generation.trustedFor === undefined
+        ? {}
+        : { trustedFor: generation.trustedFor.map((text) => shortened(text)) }),
     })),
     ...(bundleHash === undefined ? {} : { bundleHash }),
     blockedBy: plan.blockedBy.slice(0, MOST_NAMED).map(({ consumer, waitsFor, since }) => ({

@@ -9,7 +9,7 @@ import {
   validatingWebhookConfigurations,
 } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
-import { API, MEMBERS, type Member, NAMESPACE, WEBHOOK } from './mesh.ts';
+import { API, MEMBERS, type Member, NAMESPACE, namespaceOf, WEBHOOK } from './mesh.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 const at = (value: unknown, ...path: readonly (string | number)[]): unknown =>
@@ -27,37 +27,48 @@ export interface LivePod {
   readonly ready: boolean;
 }
 
-export const livePods = async (kube: Kube): Promise<readonly LivePod[]> => {
-  const { items } = await kube.list(podKind, { namespace: NAMESPACE });
-  return items.map((pod) => ({
-    name: text(pod.metadata.name),
-    app: text(pod.metadata.labels?.app),
-    ip: text(at(pod, 'status', 'podIP')),
-    node: text(at(pod, 'spec', 'nodeName')),
-    ready: ((at(pod, 'status', 'conditions') ?? []) as Json[]).some(
-      ({ type, status }) => type === 'Ready' && status === 'True',
-    ),
-  }));
+export const livePods = async (
+  kube: Kube,
+  members: readonly Member[] = MEMBERS,
+): Promise<readonly LivePod[]> => {
+  const namespaces = [...new Set(members.map(namespaceOf))];
+  const lists = await Promise.all(namespaces.map((namespace) => kube.list(podKind, { namespace })));
+  return lists
+    .flatMap(({ items }) => items)
+    .map((pod) => ({
+      name: text(pod.metadata.name),
+      app: text(pod.metadata.labels?.app),
+      ip: text(at(pod, 'status', 'podIP')),
+      node: text(at(pod, 'spec', 'nodeName')),
+      ready: ((at(pod, 'status', 'conditions') ?? []) as Json[]).some(
+        ({ type, status }) => type === 'Ready' && status === 'True',
+      ),
+    }));
 };
 
 /** Every pod exists and is ready, and none is terminating. */
 export const isSettled = async (kube: Kube, members: readonly Member[] = MEMBERS): Promise<boolean> => {
-  const live = await livePods(kube);
+  const live = await livePods(kube, members);
   const wanted = members.reduce((sum, { replicas }) => sum + replicas, 0);
   return live.length === wanted && live.every(({ ready }) => ready);
 };
 
 /** How often a Deployment was rolled out, including the first time. */
-export const revisionOf = async (kube: Kube, name: string): Promise<number> => {
-  const found = await kube.get(deployments, { namespace: NAMESPACE, name });
+export const revisionOf = async (
+  kube: Kube,
+  name: string,
+  namespace: string = NAMESPACE,
+): Promise<number> => {
+  const found = await kube.get(deployments, { namespace, name });
   return Number(found?.metadata.annotations?.['deployment.kubernetes.io/revision']);
 };
 
 export const secretOf = async (
   kube: Kube,
   name: string,
+  namespace: string = NAMESPACE,
 ): Promise<{ readonly cert: string; readonly key: string; readonly ca: string }> => {
-  const found: KubeObject | undefined = await kube.get(secrets, { namespace: NAMESPACE, name });
+  const found: KubeObject | undefined = await kube.get(secrets, { namespace, name });
   const file = (key: string): string => decoded(at(found, 'data', key));
   return { cert: file('tls.crt'), key: file('tls.key'), ca: file('ca.crt') };
 };

@@ -34,9 +34,7 @@ const alike = (failures: Totals['failures']): readonly string[] => {
 };
 
 /** Name and pods of the mesh; by default those of `rotation.test.ts`. */
-export interface MeshSetting extends Partial<Omit<MeshOptions, 'image' | 'collector'>> {
-  readonly members?: readonly Member[];
-}
+export type MeshSetting = Partial<Omit<MeshOptions, 'image' | 'collector'>>;
 
 /** The mesh under load, and the questions that tests ask about it. */
 export class MeshStage {
@@ -50,7 +48,7 @@ export class MeshStage {
   constructor(stage: RotationStage, { members = MEMBERS, ...setting }: MeshSetting = {}) {
     this.stage = stage;
     this.#members = members;
-    this.#options = { image: stage.image, collector: stage.collectorUrl, rate: RATE, ...setting };
+    this.#options = { image: stage.image, collector: stage.collectorUrl, rate: RATE, members, ...setting };
     this.calls = new ApiCalls(stage.cluster);
   }
 
@@ -70,7 +68,7 @@ export class MeshStage {
     const round = ++this.#rounds;
     const idOf = (name: string): string => `reach-${name}-${round}`;
     for (const { name } of this.#members) collector.ask({ id: idOf(name), ...targetOf(name, 8443) });
-    const pairs = (await livePods(kube)).flatMap((pod) =>
+    const pairs = (await livePods(kube, this.#members)).flatMap((pod) =>
       this.#members.filter(({ name }) => name !== pod.app).map(({ name }) => [idOf(name), pod.name] as const),
     );
     const tried = (): readonly (string | undefined)[] => pairs.map(([id, pod]) => collector.tried(id, pod));

@@ -11,12 +11,14 @@ export const API = `v1.${GROUP}`;
 /** One Deployment of the mesh. */
 export interface Member {
   readonly name: string;
+  /** Default: that of the Authority. */
+  readonly namespace?: string;
   readonly manner: Manner;
   readonly replicas: number;
   /** The owner's annotation about reloads; undefined: none. */
   readonly reload?: 'hot' | 'restart';
   readonly ack?: true;
-  readonly probe?: '8443' | '8443/mtls';
+  readonly probe?: '8443' | '8443/mtls' | '9999';
   /** Mounted file by file: such a mount never sees a change. */
   readonly subPath?: true;
   readonly web?: true;
@@ -25,6 +27,10 @@ export interface Member {
   readonly own?: true;
   /** The preferred node of its pods. */
   readonly prefers?: string;
+  /** Seconds that a new pod has to be ready before the rollout goes on; then one pod is replaced after the other. */
+  readonly slow?: number;
+  /** Its Deployment is paused: nothing restarts its pods. */
+  readonly paused?: true;
 }
 
 export const MEMBERS: readonly Member[] = [
@@ -38,19 +44,32 @@ export const MEMBERS: readonly Member[] = [
   { name: 'api', manner: 'hot', replicas: 1, ack: true, web: true },
 ];
 
+/** Workloads of other namespaces with leaves of the same Authority: one of each kind that no rotation may overtake. */
+export const NEIGHBOURS: readonly Member[] = [
+  { name: 'pay-hot', namespace: 'pay', manner: 'hot', replicas: 1, ack: true },
+  // Its rollout takes longer than twice reloadWithin and cacheLag.
+  { name: 'pay-slow', namespace: 'pay', manner: 'frozen', replicas: 2, reload: 'restart', slow: 45 },
+  { name: 'pay-stuck', namespace: 'pay', manner: 'frozen', replicas: 1, reload: 'restart', paused: true },
+  { name: 'shop-once', namespace: 'shop', manner: 'frozen', replicas: 1, reload: 'restart' },
+  // Its owner declares a probe of a port where nothing listens: it never gives evidence.
+  { name: 'evil-mute', namespace: 'evil', manner: 'frozen', replicas: 1, probe: '9999' },
+];
+
+export const namespaceOf = ({ namespace = NAMESPACE }: Member): string => namespace;
+
 /** The cluster has no DNS: each Service has a fixed address. */
 const addressOf = (name: string): string =>
-  `10.96.0.${20 + MEMBERS.findIndex((member) => member.name === name)}`;
+  `10.96.0.${20 + [...MEMBERS, ...NEIGHBOURS].findIndex((member) => member.name === name)}`;
 
 export const targetOf = (name: string, port: number): Target => ({
   name,
   address: `${addressOf(name)}:${port}`,
 });
 
-const service = ({ name, web, grpc }: Member): object => ({
+const service = ({ name, namespace = NAMESPACE, web, grpc }: Member): object => ({
   apiVersion: 'v1',
   kind: 'Service',
-  metadata: { name, namespace: NAMESPACE },
+  metadata: { name, namespace },
   spec: {
     clusterIP: addressOf(name),
     selector: { app: name },
@@ -67,6 +86,8 @@ const fieldOf = (fieldPath: string): object => ({ valueFrom: { fieldRef: { field
 export interface MeshOptions {
   readonly image: string;
   readonly collector: string;
+  /** All that call each other; default: `MEMBERS`. */
+  readonly members?: readonly Member[];
   /** Calls per second of each pod. */
   readonly rate: number;
   /** Spreads each Deployment's pods over all schedulable nodes. */
@@ -132,8 +153,9 @@ const OWN_FILES = {
 };
 
 export const deployment = (member: Member, options: MeshOptions): object => {
-  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, own, prefers } = member;
-  const { image, collector, rate, spread, linger = 2 } = options;
+  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, own, prefers, slow, paused } =
+    member;
+  const { image, collector, rate, spread, linger = 2, members = MEMBERS } = options;
   const setting = {
     name,
     manner,
@@ -141,7 +163,7 @@ export const deployment = (member: Member, options: MeshOptions): object => {
     collector,
     ack: ack === true,
     web: web === true,
-    targets: MEMBERS.filter((other) => other.name !== name).map((other) => targetOf(other.name, 8443)),
+    targets: members.filter((other) => other.name !== name).map((other) => targetOf(other.name, 8443)),
     grpcServer: grpc === 'server',
     ...(grpc === 'client' ? { grpcTarget: targetOf('grpc', 8444) } : {}),
   };
@@ -156,11 +178,13 @@ export const deployment = (member: Member, options: MeshOptions): object => {
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name, namespace: NAMESPACE },
+    metadata: { name, namespace: namespaceOf(member) },
     spec: {
       replicas,
+      ...(paused === true ? { paused } : {}),
+      ...(slow === undefined ? {} : { minReadySeconds: slow }),
       selector: { matchLabels: { app: name } },
-      strategy: { rollingUpdate: { maxSurge: '100%', maxUnavailable: 0 } },
+      strategy: { rollingUpdate: { maxSurge: slow === undefined ? '100%' : 1, maxUnavailable: 0 } },
       template: {
         metadata: {
           labels: { app: name },
@@ -244,19 +268,22 @@ export const trustBundle = (): object =>
     ],
   });
 
-export const leaf = ({ name }: Member, annotations: Readonly<Record<string, string>> = {}): object => {
+export const leaf = (
+  { name, namespace }: Member,
+  annotations: Readonly<Record<string, string>> = {},
+): object => {
   const made = resource(
     'Leaf',
     name,
     {
-      authority: 'mesh',
+      authority: namespace === undefined ? 'mesh' : AUTHORITY,
       secretName: name,
-      dnsNames: [`${name}.${NAMESPACE}.svc`],
+      dnsNames: [`${name}.${namespace ?? NAMESPACE}.svc`],
       usages: ['server', 'client'],
     },
-    NAMESPACE,
+    namespace ?? NAMESPACE,
   ) as { metadata: object };
   return { ...made, metadata: { ...made.metadata, annotations } };
 };
 
-export const services = (): readonly object[] => MEMBERS.map(service);
+export const services = (members: readonly Member[] = MEMBERS): readonly object[] => members.map(service);

@@ -3,7 +3,7 @@ import { parseAuthority } from '@handover/engine';
 import { Informer, type Kube, type KubeObject, type Secret, secrets } from '@handover/kube';
 import { AUTHORITY, NAMESPACE } from './mesh.ts';
 
-const RANK = { next: 0, current: 1, previous: 2, distrusted: 3 } as const;
+const RANK = { next: 0, current: 1, previous: 2, retained: 3, distrusted: 4 } as const;
 
 const stateIn = ({ data, metadata }: Secret): AuthorityState =>
   parseAuthority(
@@ -57,7 +57,8 @@ export class Moves {
     // One at a time: a rotation starts only when the previous one has ended completely.
     for (const role of ['next', 'current', 'previous'] as const)
       if (roles.filter((one) => one === role).length > 1) complain(`two generations are ${role}`);
-    if (roles.includes('next') && roles.length > 2) complain('a rotation began before another had ended');
+    if (roles.includes('next') && roles.filter((role) => role !== 'retained').length > 2)
+      complain('a rotation began before another had ended');
     if (new Set(is.ids).size !== is.ids.length) complain('an id rotated twice');
     if (was === undefined) return;
     if (is.revision <= was.revision) complain(`came after ${was.revision}`);

@@ -7,7 +7,7 @@ export const borderMutants: readonly Mutant[] = [
     file: 'borders.js',
     from: 'clock.aged(begun, wait)',
     to: 'false',
-    worlds: ['a hostile neighbour'],
+    worlds: ['a workload of another namespace that shows for ever that it does not reload'],
   },
   {
     name: 'a distrust waits for other namespaces',

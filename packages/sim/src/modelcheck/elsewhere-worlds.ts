@@ -25,6 +25,11 @@ export const elsewhereWorlds: readonly ModelWorld[] = [
     ...there,
     policy: short,
   }),
+  worldOf('a workload of another namespace that shows for ever that it does not reload', {
+    natures: { a: hot('sa'), far: { ...hotThere, neverReloads: true } },
+    ...there,
+    policy: short,
+  }),
   worldOf('a restart-only workload of another namespace', {
     natures: { a: hot('sa'), far: stubbornThere },
     ...there,

@@ -159,7 +159,7 @@ export const isAnswered = (world: ModelWorld, state: State, plan: Plan): boolean
 const isCooperative = (world: ModelWorld): boolean =>
   Object.values(world.natures).every(
     (nature) =>
-      (world.neighbour !== undefined && nature.outside === true) ||
+      ((world.neighbour !== undefined || world.elsewhere !== undefined) && nature.outside === true) ||
       (nature.unrollable !== true &&
         nature.keepsCopy !== true &&
         (nature.neverReloads !== true || (nature.hidden === true && nature.presents === undefined))),
