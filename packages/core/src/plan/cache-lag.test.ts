@@ -47,6 +47,7 @@ test('a restart-only workload is rolled once no kubelet hands out the old bundle
   expect(waits(story)).toEqual([
     'v: to restart with CA generation 2',
     'kubelet caches: waiting up to 380 s: a kubelet may still hand out files from before CA generation 2',
+    expect.stringMatching(/^readers of trust: to be loaded: programs that read it unseen have reloadWithin/),
   ]);
   story.pass(LAG - 60 * second);
   expect(story.plan().actions).toMatchObject([{ kind: 'stamp', stamp: { trust: 2 } }]);

@@ -1,6 +1,7 @@
 import { day, duration, hour, instant, minute } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story, waits } from '../../test/story.ts';
+import type { Proof } from './observed.ts';
 
 describe('evidence', () => {
   const introducing = (change: Parameters<Story['consumer']>[1] = {}, policy = {}): Story => {
@@ -65,6 +66,37 @@ describe('evidence', () => {
     story.steadySince = story.now;
     expect(story.pass(179_999).plan().actions).toEqual([]);
     expect(story.pass(1).plan().actions).toMatchObject([{ kind: 'activate' }]);
+  });
+
+  test('a handshake with one port says nothing of the other Secrets that a pod presents', () => {
+    const story = new Story()
+      .leaf('a')
+      .leaf('b')
+      .consumer('v', { presents: ['a', 'b'], verifies: ['a'] });
+    story.run();
+    story.rotate.push('r');
+    for (let round = 0; round < 4; round++) {
+      story.run();
+      story.acknowledge('v').pass(4 * minute);
+    }
+    expect(story.roles()).toBe('2:current');
+    story.rotate.push('s');
+    story.run();
+    story.acknowledge('v', { anchors: ['ca3', 'ca2'], issuer: 'ca2' }).run();
+    const fingerprint = story.objects.get('a')?.leaf?.fingerprint ?? '';
+    const probed: Proof = {
+      by: 'probed',
+      issuer: 'ca3',
+      anchors: ['ca3', 'ca2'],
+      leaves: [{ fingerprint }],
+      at: story.now,
+    };
+    story.consumers = story.consumers.map((one) => ({
+      ...one,
+      instances: one.instances.map((instance) => ({ ...instance, proofs: [probed] })),
+    }));
+    story.pass(hour);
+    expect(waits(story)).toEqual(['v: to load a leaf of CA generation 3']);
   });
 
   test('a pod created strictly after the write and the caches has loaded it', () => {

@@ -240,6 +240,14 @@ export const isRidOf = (
   });
 };
 
+/** A handshake with one port says nothing of the other Secrets that a pod presents: it saw another certificate than this one. */
+const showsOnly = (
+  { presents }: ConsumerSeen,
+  { by, leaves = [] }: Proof,
+  leaf: string | undefined,
+): boolean =>
+  by === 'probed' && presents.length > 1 && !leaves.some(({ fingerprint }) => fingerprint === leaf);
+
 /** Does this presenter show a leaf of the generation? No cross-certificate covers a mistake here. */
 export const showsLeafOf = (
   context: PlanningContext,
@@ -261,7 +269,8 @@ export const showsLeafOf = (
     reads: (proof) => {
       if (!speaksOf(proof, object) || proof.issuer === undefined) return undefined;
       const isOwn = generation.anchors.some((anchor) => anchor.fingerprint === proof.issuer);
-      return isOwn ? 'shows' : 'denies';
+      if (!isOwn) return 'denies';
+      return showsOnly(consumer, proof, leaf?.fingerprint) ? undefined : 'shows';
     },
     started: (instance) => {
       const stamped = instance.stamp?.issuer;

@@ -107,6 +107,21 @@ const cacheBlocker = (context: PlanningContext, { number, since }: Generation): 
   since,
 });
 
+/**
+ * Where the home finds consumers by itself, programs that read a bundle through the API or copy it are found by none. The cross-certificate covers
+ * them; without it each bundle has readers that have `reloadWithin`.
+ */
+const hiddenReaders = (context: PlanningContext, next: Generation): Blocker[] => {
+  const { policy, objects, clock } = context;
+  if (!policy.consumersFound) return [];
+  return policy.bundles.flatMap(({ object }): Blocker[] => {
+    const since = heldSince(objects.get(object), next);
+    if (since === undefined || clock.aged(since, policy.reloadWithin + lagOf(context, object))) return [];
+    const waitsFor = `to be loaded: programs that read it unseen have reloadWithin (${lengthOf(policy.reloadWithin)}), because no cross-certificate covers them`;
+    return [{ consumer: `readers of ${object}`, waitsFor, since: next.since }];
+  });
+};
+
 /** Gate 1, trust is out: every known verifier holds `next`. */
 export const gateOne = (
   all: PlanningContext,
@@ -125,6 +140,7 @@ export const gateOne = (
     ...obstacles(context, next, next.since),
   ];
   if (mode.strict !== undefined && !cachesPassed(context, next)) blockers.push(cacheBlocker(context, next));
+  if (mode.strict !== undefined) blockers.push(...hiddenReaders(context, next));
   if (blockers.length === 0 || mode.late) return [];
   if (mode.strict === undefined && mode.impatient && context.policy.onBlocked === 'Proceed') return [];
   return blockers;

@@ -91,7 +91,7 @@ test('a restart-only process that started before the old CA was retired is liste
   story.adoptable = [anchor('theirs')];
   for (let step = 0; step < 8; step++) {
     story.run();
-    story.pass(20_000).run();
+    story.pass(minute).run();
     if (story.consumers[0]?.workload?.rolling === true) restart(story, 'old');
   }
   expect(story.roles()).toBe('1:current');
