@@ -185,6 +185,7 @@ export {
 export {
   API_VERSION,
   type Authority,
+  endOfDay,
   type ForeignBundleSource,
   type ForeignBundleSpec,
   type ForeignBundleTemplate,

@@ -1,3 +1,4 @@
+import { endOfDay } from '@handover/core';
 import {
   type Adoption,
   adopt,
@@ -8,10 +9,11 @@ import {
   type TrustMatrix,
   verifyAuthority,
 } from '@handover/engine';
-import type { Certificate } from '@handover/material';
+import type { Certificate, Instant } from '@handover/material';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { failingLines } from '../directory/trust-table.ts';
+import { usageError } from '../error-line.ts';
 import { readNamed } from '../named-file.ts';
 import { printable } from '../printable.ts';
 
@@ -19,9 +21,17 @@ interface Flags {
   readonly home: string;
   readonly certificate: string;
   readonly key?: string;
+  readonly lastLeafEnds?: Instant;
   readonly yes?: true;
   readonly json?: true;
 }
+
+const day = (text: string): Instant => {
+  const end = endOfDay(text);
+  if (end === undefined)
+    throw usageError(`--last-leaf-ends: "${text}" is not a day; write it like 2030-12-31`);
+  return end;
+};
 
 /** Far more than a CA and its key take. */
 const MOST_BYTES = 256 * 1024;
@@ -35,7 +45,7 @@ const describe = ({ subject, fingerprint, notAfter }: Certificate): string =>
 
 const linesOf = (
   authority: string,
-  { certificates, key }: Adoption,
+  { certificates, key, leavesUntil }: Adoption,
   done: boolean,
   matrix: TrustMatrix | undefined,
 ): readonly string[] => {
@@ -46,6 +56,9 @@ const linesOf = (
     key === undefined
       ? `${authority} ${would}trust${done ? 's' : ''} ${what}, without its key: a new CA replaces it, trust first`
       : `${authority} ${would}sign${done ? 's' : ''} with ${what}: it is CA generation 1`,
+    leavesUntil === undefined
+      ? 'certificates that it signed before and that no file here shows are refused once it is replaced; to keep it trusted for them, give --last-leaf-ends'
+      : `when it is replaced it stays trusted${key === undefined ? '' : ', its key destroyed,'} for certificates that it signed before, until ${new Date(leavesUntil).toISOString().slice(0, 10)}; --last-leaf-ends shortens this`,
     ...(matrix?.problems ?? [])
       .filter(({ problem }) => !problem.endsWith('missing'))
       .map(({ object, problem }) => `${object}: ${problem}`),
@@ -58,6 +71,11 @@ export const define: Define = (command, context) => {
     .argument('<auth>', 'the authority: namespace/name')
     .requiredOption('--certificate <file>', 'certificate of the CA, as PEM')
     .option('--key <file>', 'its private key, as PEM without a passphrase: PKCS#8, PKCS#1 or SEC 1')
+    .option(
+      '--last-leaf-ends <date>',
+      'day on which the last certificate ends that it signed before, such as 2030-12-31',
+      day,
+    )
     .option('--yes', 'do it; without this flag only say what would change')
     .option('--home <home>', 'directory: dir:PATH', 'dir:.')
     .option('--json', 'print one JSON document')
@@ -82,6 +100,7 @@ Examples:
         {
           certificate: readNamed(flags.certificate, MOST_BYTES),
           key: flags.key === undefined ? undefined : readNamed(flags.key, MOST_BYTES),
+          lastLeafEnds: flags.lastLeafEnds,
         },
         { certificate: flags.certificate, key: flags.key ?? '' },
         home.clock.now(),
@@ -97,6 +116,8 @@ Examples:
           done,
           fingerprints: adoption.certificates.map(({ fingerprint }) => fingerprint),
           withKey: adoption.key !== undefined,
+          trustedUntil:
+            adoption.leavesUntil === undefined ? null : new Date(adoption.leavesUntil).toISOString(),
           problems: matrix?.problems ?? [],
           wouldFail: matrix?.pairs.filter(({ now, next }) => !now.ok || !next.ok) ?? [],
         };

@@ -174,6 +174,8 @@ export interface Observed {
   readonly adoptable: readonly Anchor[];
   /** The key of the first of them is known. */
   readonly adoptableKey?: boolean;
+  /** Until when leaves may be in use that they signed before, and that no object shows; undefined: there are none. */
+  readonly adoptableUntil?: Instant;
   /** Objects made from a state that is lost, while there is no authority yet: a new beginning would replace the CAs in them. */
   readonly orphaned?: readonly { readonly object: string; readonly waitsFor: string }[];
   /**

@@ -212,6 +212,7 @@ const beginning = (seen: Observed): Swap => {
   const generation = Math.max(0, ...stamped) + 1;
   const revision = Math.max(0, ...seen.objects.map((object) => object.revision ?? 0)) + 1;
   const adopts = first === undefined ? undefined : ([first, ...rest] as const);
+  const unseen = seen.adoptableUntil === undefined ? {} : { unseenUntil: seen.adoptableUntil };
   if (adoptsKey && adopts !== undefined) {
     const why = 'an existing CA is adopted with its key';
     return {
@@ -221,6 +222,7 @@ const beginning = (seen: Observed): Swap => {
       id: undefined,
       adopts,
       adoptsKey,
+      ...unseen,
       expect: undefined,
       revision,
       why,
@@ -232,6 +234,7 @@ const beginning = (seen: Observed): Swap => {
     as: adopts === undefined ? 'current' : 'next',
     id: adopts === undefined ? undefined : `schedule-${generation - 1}`,
     adopts,
+    ...(adopts === undefined ? {} : unseen),
     expect: undefined,
     revision,
     why:

@@ -26,6 +26,8 @@ export type Transition =
       readonly adopts: readonly [Anchor, ...Anchor[]] | undefined;
       /** The key of the adopted CA is known, so that it is generation `generation` itself and nothing is created. */
       readonly adoptsKey?: boolean;
+      /** Until when leaves that they signed before may be in use. */
+      readonly unseenUntil?: Instant;
       /** A `next` that never signed, because it is not valid yet: the new one takes its place. */
       readonly replaces?: number;
     }
@@ -98,7 +100,7 @@ export const applyTransition = (
 
   switch (transition.kind) {
     case 'mint': {
-      const { generation, id, adopts, adoptsKey = false } = transition;
+      const { generation, id, adopts, adoptsKey = false, unseenUntil } = transition;
       const number = adoptsKey ? generation : generation - 1;
       const adopted: readonly Generation[] =
         adopts === undefined
@@ -111,6 +113,7 @@ export const applyTransition = (
                 hasKey: adoptsKey,
                 since: made.at,
                 ...(adoptsKey ? { adopted: true as const } : {}),
+                ...(unseenUntil === undefined ? {} : { unseenUntil }),
               },
             ];
       const kept = before.filter((one) => one.number !== transition.replaces);

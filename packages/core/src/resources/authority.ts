@@ -2,7 +2,7 @@ import { type Duration, day, duration, minute } from '@handover/material';
 import { z } from 'zod';
 import { consumer } from './consumer.ts';
 import { formatDuration } from './duration.ts';
-import { durationField, exactlyOne, fields, objectName, percentField, text } from './fields.ts';
+import { dateField, durationField, exactlyOne, fields, objectName, percentField, text } from './fields.ts';
 import { issueTo, nameConstraints } from './issue-to.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
@@ -86,7 +86,13 @@ const adopt = exactlyOne(
       .describe(
         'Name of a Secret in this namespace. With a CA in tls.crt and its key in tls.key, that CA becomes the first generation and signs; otherwise the CAs in ca.crt are trusted until they are replaced.',
       ),
+    lastLeafEnds: dateField()
+      .optional()
+      .describe(
+        'Day on which the last certificate ends that these CAs signed before, and that no object here shows. Until then they stay trusted after their replacement, without their key. Default: until the CA ends, for a CA with its key; without the key not at all.',
+      ),
   }),
+  ['fingerprints', 'secret'],
 ).describe(
   'Existing CAs that this Authority adopts. Without it none is trusted. Read only until the first CA generation exists.',
 );

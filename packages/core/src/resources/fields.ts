@@ -1,4 +1,4 @@
-import type { Duration } from '@handover/material';
+import { type Duration, type Instant, instant } from '@handover/material';
 import { z } from 'zod';
 import { CoreError } from '../error.ts';
 import { DURATION_HINT, DURATION_PATTERN, formatDuration, parseDuration } from './duration.ts';
@@ -56,6 +56,25 @@ export const percentField = () =>
   text(PERCENT_PATTERN, 3, 'a percentage', PERCENT_HINT).transform(
     (value): Fraction => parsePercent(value) ?? unreachable('a percentage'),
   );
+
+const DATE_PATTERN = /^\d{4}-\d{2}-\d{2}$/;
+const DATE_HINT = 'write it like 2030-12-31';
+
+/** The last second of a day, in UTC; undefined: there is no such day. */
+export const endOfDay = (date: string): Instant | undefined => {
+  const end = DATE_PATTERN.test(date) ? Date.parse(`${date}T23:59:59Z`) : Number.NaN;
+  // 2030-02-30 would be a day in March.
+  return Number.isNaN(end) || new Date(end).toISOString().slice(0, 10) !== date ? undefined : instant(end);
+};
+
+/** A day, as its last second in UTC. */
+export const dateField = () =>
+  text(DATE_PATTERN, 10, 'a date', DATE_HINT)
+    .refine((value) => !DATE_PATTERN.test(value) || endOfDay(value) !== undefined, {
+      abort: true,
+      error: ({ input }) => `${shown(input)} is no day of the calendar; ${DATE_HINT}`,
+    })
+    .transform((value): Instant => endOfDay(value) ?? unreachable('a day'));
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;

@@ -1,4 +1,5 @@
 export { formatDuration, parseDuration } from './duration.ts';
+export { endOfDay } from './fields.ts';
 export {
   type ForeignBundleSource,
   type ForeignBundleSpec,

@@ -149,6 +149,8 @@ export interface Adoption {
   readonly certificates: readonly Certificate[];
   /** Key of the one CA there is. */
   readonly key?: LocalKey | undefined;
+  /** Until when leaves may be in use that it signed before; undefined: none is known of. */
+  readonly leavesUntil?: Instant | undefined;
   /** What was asked for and is not there: without it, beginning would leave out a CA that is to be trusted. */
   readonly missing: readonly Orphaned[];
 }

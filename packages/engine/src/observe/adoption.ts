@@ -3,6 +3,7 @@ import {
   type Certificate,
   HandoverError,
   type Instant,
+  instant,
   isExpired,
   PrivateKey,
   parseCertificates,
@@ -60,6 +61,17 @@ const withKey = async (id: ObjectId, { data }: StoredObject, now: Instant): Prom
 /** OpenSSL and GnuTLS accept an intermediate as an anchor only with a flag that few programs set. */
 const isRoot = ({ issuerKey, subjectKey }: Certificate): boolean => issuerKey === subjectKey;
 
+/**
+ * With the leaves that it signed before. Nothing here shows them, so that a CA whose key will be destroyed counts until its own end. A key that others
+ * keep is never destroyed: such a CA stays trusted for as long as its owner says, and no longer.
+ */
+const lasting = (adoption: Adoption, lastLeafEnds: Instant | undefined): Adoption => {
+  const { certificates, key } = adoption;
+  const end = Math.max(...certificates.map(({ notAfter }) => notAfter));
+  if (certificates.length === 0 || (key === undefined && lastLeafEnds === undefined)) return adoption;
+  return { ...adoption, leavesUntil: instant(Math.min(end, lastLeafEnds ?? end)) };
+};
+
 const KEYLESS = 'or adopt it without its key: leave out --key';
 
 /** What `read` makes of a file; an error names that file. */
@@ -74,7 +86,11 @@ const named = <T>(path: string, read: () => T): T => {
 
 /** A CA from files that a person names. Refuses one that peers would not accept as an anchor, or that could not sign what follows. */
 export async function adoptionFrom(
-  given: { readonly certificate: Uint8Array; readonly key: Uint8Array | undefined },
+  given: {
+    readonly certificate: Uint8Array;
+    readonly key: Uint8Array | undefined;
+    readonly lastLeafEnds?: Instant | undefined;
+  },
   names: { readonly certificate: string; readonly key: string },
   now: Instant,
 ): Promise<Adoption> {
@@ -100,7 +116,7 @@ export async function adoptionFrom(
       'ADOPT_NOT_ROOT',
       `${ca.subject} is signed by another CA, and many programs accept only a root as an anchor; give that root`,
     );
-  if (given.key === undefined) return { certificates: [ca], missing: [] };
+  if (given.key === undefined) return lasting({ certificates: [ca], missing: [] }, given.lastLeafEnds);
   const key = PrivateKey.parse(given.key, names.key);
   if (!key.matches(ca))
     return refuse('ADOPT_KEY_MISMATCH', `${names.key} is not its key; give the key of ${ca.subject}`);
@@ -112,7 +128,7 @@ export async function adoptionFrom(
   const trouble = await whyItCannotSign(ca, key, now);
   if (trouble !== undefined)
     return refuse('ADOPT_REFUSED', `${ca.subject} cannot sign here: ${trouble}; give another CA, ${KEYLESS}`);
-  return { certificates: [ca], key: new LocalKey(key), missing: [] };
+  return lasting({ certificates: [ca], key: new LocalKey(key), missing: [] }, given.lastLeafEnds);
 }
 
 /** A neighbour's bundle may hold these too: as many as a handful of CAs takes, and no more. */
@@ -153,7 +169,8 @@ export async function adoptionOf(
   if (spec.adopt?.secret !== undefined) {
     const id = `${metadata.namespace}/secrets/${spec.adopt.secret}`;
     const found = stored.get(id) ?? (await reader.read(id));
-    if (found !== undefined) return (await withKey(id, found, now)) ?? withoutKey(id, found, now);
+    if (found !== undefined)
+      return lasting((await withKey(id, found, now)) ?? withoutKey(id, found, now), spec.adopt.lastLeafEnds);
     // A Secret that one of its own Leaves asks for is made here: there is nothing to take over yet.
     if (responsibilities.leaves.has(id)) return NOTHING;
     const waitsFor = 'to exist, since spec.adopt names it: create the Secret, or correct spec.adopt';
@@ -169,7 +186,7 @@ export async function adoptionOf(
     object,
     waitsFor: `to find the CA ${fingerprint} that spec.adopt names: no bundle and no Leaf's Secret of namespace ${metadata.namespace} holds it; add it to one of them, or correct spec.adopt`,
   }));
-  return { certificates, missing };
+  return lasting({ certificates, missing }, spec.adopt?.lastLeafEnds);
 }
 
 const AUTHORITY_ID = /^[a-z0-9][-a-z0-9.]{0,252}\/[a-z0-9][-a-z0-9.]{0,252}$/;

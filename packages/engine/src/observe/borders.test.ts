@@ -192,6 +192,33 @@ test('Adoption of a Secret with the key of a CA goes on with that CA, which sign
   expect(accepts(next, ca.pem, world.now)).toBe(true);
 });
 
+test.each([
+  ['until its end', '', 365],
+  ['until the day that spec.adopt.lastLeafEnds names', ', lastLeafEnds: "2030-03-01"', 60],
+])(
+  'An adopted CA with its key stays trusted after its replacement, without that key, for leaves that it signed before: %s',
+  async (_, more, days) => {
+    const { ca, pem } = await authorityOf('mesh');
+    const files = { 'tls.crt': ca.pem, 'tls.key': pem };
+    world.objects.put('default/secrets/old-ca', { data: filesFrom(files) });
+    const resources = adopting(`{secret: old-ca${more}}`);
+    await converge(on(world.home, resources), ID);
+    world.rotate.push('r1');
+    for (let step = 0; step < 4; step++) {
+      await converge(on(world.home, resources), ID);
+      world.pass(200 * second);
+    }
+    expect((await state())?.generations).toMatchObject([
+      { number: 2, role: 'current' },
+      { number: 1, role: 'retained', hasKey: false },
+    ]);
+    expect(await bundle(OWN)).toHaveLength(2);
+    world.pass((days + 1) * day);
+    await converge(on(world.home, resources), ID);
+    expect((await state())?.generations.some(({ number }) => number === 1)).toBe(false);
+  },
+);
+
 test('Adoption of certificates covers those that are named, and no others', async () => {
   const [named, other] = [await authorityOf('named'), await authorityOf('other')];
   world.objects.put('default/secrets/a', { data: filesFrom({ 'ca.crt': named.ca.pem + other.ca.pem }) });

@@ -229,6 +229,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
       distrust: [...requests.distrust, ...annotated(DISTRUST).map(Number)],
       adoptable: adoption === undefined ? [] : anchorsOf(adoption),
       ...(adoption?.key === undefined ? {} : { adoptableKey: true }),
+      ...(adoption?.leavesUntil === undefined ? {} : { adoptableUntil: adoption.leavesUntil }),
       ...(adoption === undefined
         ? {}
         : {
