@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { plan as realPlan, waitingText } from '@handover/core';
 import { isAnswered, violationOf } from './invariants.ts';
 import { type ModelWorld, normaliser, type State } from './model.ts';
 import { movesFrom, type PlannerUnderCheck, planFor } from './moves.ts';
 import type { Oracle } from './oracle.ts';
+import { SharedParts } from './parts.ts';
 
 export interface Exploration {
   readonly world: string;
@@ -12,39 +12,6 @@ export interface Exploration {
   readonly violation: { readonly what: string; readonly trace: readonly string[] } | undefined;
 }
 
-/** Names states. They share most parts with their predecessors, so each part is serialised once. */
-const stateKeys = (): ((state: State) => string) => {
-  const texts = new WeakMap<object, string>();
-  const textOf = (part: object | undefined): string => {
-    if (part === undefined) return '';
-    const known = texts.get(part) ?? JSON.stringify(part);
-    texts.set(part, known);
-    return known;
-  };
-  return (state) => {
-    const { authority, backup, objects, consumers, controllers, views, ...rest } = state;
-    const named = (record: Readonly<Record<string, object>>): string =>
-      Object.keys(record)
-        .sort()
-        .map((name) => `${name}${textOf(record[name])}`)
-        .join();
-    const text = [
-      textOf(authority),
-      textOf(backup),
-      named(objects),
-      named(consumers),
-      controllers.map(textOf).join(),
-      views
-        .map((view) =>
-          view === undefined ? '' : named(view.objects) + named(view.consumers) + textOf(view.leaves),
-        )
-        .join(),
-      JSON.stringify(rest),
-    ].join('\n');
-    return createHash('md5').update(text).digest('base64');
-  };
-};
-
 /** Every interleaving of a world, breadth first, so that a violation comes with a shortest trace. */
 export const explore = (
   world: ModelWorld,
@@ -52,7 +19,7 @@ export const explore = (
   planner: PlannerUnderCheck = realPlan,
   limit = 2_000_000,
 ): Exploration => {
-  const keyOf = stateKeys();
+  const parts = new SharedParts();
   const normalise = normaliser(world);
   const ids = new Map<string, number>();
   const parents: number[] = [];
@@ -67,7 +34,7 @@ export const explore = (
     return { world: world.name, states: ids.size, violation: { what, trace } };
   };
   const visit = (state: State, parent: number, label: string): number => {
-    const key = keyOf(state);
+    const key = parts.nameOf(state);
     const known = ids.get(key);
     if (known !== undefined) return known;
     const id = ids.size;
@@ -75,7 +42,7 @@ export const explore = (
     parents[id] = parent;
     labels[id] = label;
     benign[id] = [];
-    queue.push({ id, state });
+    queue.push({ id, state: parts.shared(state) });
     return id;
   };
   visit(start, 0, '');

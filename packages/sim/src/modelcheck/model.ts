@@ -165,23 +165,34 @@ export interface ModelWorld {
 export const ticks = (world: Pick<ModelWorld, 'timed'>, count: number): Duration =>
   duration(count * (world.timed?.tick ?? TICK));
 
-const fold = (world: ModelWorld, state: State): State => {
-  const shift = state.now - BASE;
+/** The same answer for the same part: states share most of theirs. */
+const once = <T extends object, U extends object>(change: (part: T) => U): ((part: T) => U) => {
+  const known = new WeakMap<T, U>();
+  return (part) => {
+    const answer = known.get(part) ?? change(part);
+    known.set(part, answer);
+    return answer;
+  };
+};
+
+/** Times of a state relative to its now, which passed by `shift`. */
+const folder = (world: ModelWorld, shift: number): ((state: State) => State) => {
   const floor = BASE - oldIn(world);
   const at = (time: Instant): Instant => instant(Math.max(time - shift, floor));
   const maybe = (time: Instant | undefined): Instant | undefined =>
     time === undefined ? undefined : at(time);
-  const authority = (value: AuthorityState | undefined): AuthorityState | undefined =>
-    value && { ...value, generations: value.generations.map((g) => ({ ...g, since: at(g.since) })) };
-  const map = <T, U>(record: Readonly<Record<string, T>>, change: (value: T) => U): Record<string, U> =>
-    Object.fromEntries(Object.entries(record).map(([key, value]) => [key, change(value)]));
-  return {
-    ...state,
-    now: BASE,
-    authority: authority(state.authority),
-    backup: authority(state.backup),
-    leaves: map(state.leaves, (leaf) => ({ ...leaf, createdAt: at(leaf.createdAt) })),
-    objects: map(state.objects, (object) => ({
+  const all = <T, U>(change: (member: T) => U) =>
+    once(
+      (record: Readonly<Record<string, T>>): Readonly<Record<string, U>> =>
+        Object.fromEntries(Object.entries(record).map(([key, member]) => [key, change(member)])),
+    );
+  const authority = once((value: AuthorityState) => ({
+    ...value,
+    generations: value.generations.map((g) => ({ ...g, since: at(g.since) })),
+  }));
+  const leaves = all((leaf: State['leaves'][string]) => ({ ...leaf, createdAt: at(leaf.createdAt) }));
+  const objects = all(
+    once((object: ModelObject) => ({
       ...object,
       anchors: object.anchors.map((held) => ({ ...held, since: at(held.since) })),
       changedAt: at(object.changedAt),
@@ -192,7 +203,9 @@ const fold = (world: ModelWorld, state: State): State => {
       },
       stale: object.stale.map((files) => ({ ...files, until: at(files.until) })),
     })),
-    consumers: map(state.consumers, (consumer) => ({
+  );
+  const consumers = all(
+    once((consumer: ModelConsumer) => ({
       ...consumer,
       pods: consumer.pods.map((pod) => ({
         ...pod,
@@ -201,27 +214,51 @@ const fold = (world: ModelWorld, state: State): State => {
         leafBehind: maybe(pod.leafBehind),
       })),
     })),
-  };
+  );
+  return (state) => ({
+    ...state,
+    now: BASE,
+    authority: state.authority && authority(state.authority),
+    backup: state.backup && authority(state.backup),
+    leaves: leaves(state.leaves),
+    objects: objects(state.objects),
+    consumers: consumers(state.consumers),
+  });
 };
 
 /** A canonical form of equivalent states: time folded, old caches dropped, pods sorted. */
 export const normaliser = (world: ModelWorld): ((state: State) => State) => {
-  const ordered = new WeakMap<ModelConsumer, ModelConsumer>();
+  const inOrderOnce = once(inOrder);
+  // Time passes by one tick a move.
+  const fold = folder(world, ticks(world, 1));
+  const ordered = once((consumers: State['consumers']) => changed(consumers, inOrderOnce));
   return (state) => {
-    const folded = world.timed === undefined && state.now !== BASE ? fold(world, state) : state;
-    const objects: Record<string, ModelObject> = {};
-    for (const [id, object] of Object.entries(folded.objects)) {
+    const folded = world.timed === undefined && state.now !== BASE ? fold(state) : state;
+    const fresh = (object: ModelObject): ModelObject => {
       const stale = object.stale.filter((files) => files.until > folded.now);
-      objects[id] = stale.length === object.stale.length ? object : { ...object, stale };
-    }
-    const consumers: Record<string, ModelConsumer> = {};
-    for (const [id, consumer] of Object.entries(folded.consumers)) {
-      const known = ordered.get(consumer) ?? inOrder(consumer);
-      ordered.set(consumer, known);
-      consumers[id] = known;
-    }
-    return { ...folded, objects, consumers };
+      return stale.length === object.stale.length ? object : { ...object, stale };
+    };
+    return {
+      ...folded,
+      objects: changed(folded.objects, fresh),
+      consumers: ordered(folded.consumers),
+    };
   };
+};
+
+/** The same record if no member changes: most moves leave it as it is. */
+const changed = <T>(
+  record: Readonly<Record<string, T>>,
+  change: (member: T) => T,
+): Readonly<Record<string, T>> => {
+  let same = true;
+  const next: Record<string, T> = {};
+  for (const [name, member] of Object.entries(record)) {
+    const after = change(member);
+    same &&= after === member;
+    next[name] = after;
+  }
+  return same ? record : next;
 };
 
 /** Pods of one workload are interchangeable: states that differ only in their order are one state. */

@@ -50,6 +50,9 @@ export const spend = (state: State, what: string): State | undefined => {
 };
 
 const controllers = (world: ModelWorld, state: State, planner: PlannerUnderCheck, may: May): void => {
+  let current: Plan | undefined;
+  // Controllers that look at the same state decide the same.
+  const planned = (): Plan => (current ??= planFor(world, state, planner));
   state.controllers.forEach((deeds, index) => {
     const set = (next: State, rest: readonly Deed[]): State => ({
       ...next,
@@ -65,10 +68,11 @@ const controllers = (world: ModelWorld, state: State, planner: PlannerUnderCheck
         const { objects, leaves, consumers } = state;
         const views = state.views.map((old, at) => (at === index ? { objects, leaves, consumers } : old));
         // A look is progress only if there is something to do.
-        may(`${name} looks around`, { ...state, views }, planFor(world, state, planner).actions.length > 0);
+        may(`${name} looks around`, { ...state, views }, planned().actions.length > 0);
         return;
       }
-      const decided = planFor(world, { ...state, ...view }, planner).actions.map((action): Deed => {
+      const seen = view === undefined ? planned() : planFor(world, { ...state, ...view }, planner);
+      const decided = seen.actions.map((action): Deed => {
         if (action.kind !== 'stamp') return { action };
         const stamp = state.consumers[action.consumer]?.stamp;
         return stamp === undefined ? { action } : { action, seenStamp: JSON.stringify(stamp) };
