@@ -6,6 +6,8 @@ const { HANDOVER_TEST_RECORD: RECORD } = process.env;
 const CI = process.env.CI === 'true';
 /** Tests with real programs are tried once more in CI; the run tells which needed it, and more than three fail it (scripts/ci/summary.mjs). */
 const AGAIN = CI ? 1 : 0;
+/** CI installs node_modules anew, and with it this cache: what one tier has compiled, the next one reads. */
+const COMPILED_ONCE = { fsModuleCache: CI };
 
 interface TierOptions {
   readonly testTimeout?: number;
@@ -66,6 +68,7 @@ export default defineConfig({
   test: {
     // The default leaves one core free, which is half of a small machine.
     maxWorkers: '100%',
+    experimental: COMPILED_ONCE,
     reporters: [
       'default',
       ...(CI ? [new NoSkips()] : []),

@@ -6,6 +6,7 @@ const ADAPTER = 'packages/runtime/src/clock.ts';
 
 /** Sources that need real time all the same, each with its reason. */
 export const EXCEPTIONS = {
+  'packages/cli/src/metrics/protected.test.ts': 'watchers of the kernel tell of changed files',
   'packages/dashboard/src/read-material.ts': 'yields after it has used a share of processor time',
   'packages/engine/src/directory/disk/far-readers.ts':
     'deadlines on child processes, of which no test clock knows whether they are at work',
@@ -16,6 +17,7 @@ export const EXCEPTIONS = {
   'packages/engine/src/directory/objects/copies-cut-short.test.ts':
     'a pass that never ends is looked at from outside',
   'packages/kube/src/reload-report.test.ts': 'watchers of the kernel tell of changed files',
+  'packages/kube/src/tls.test.ts': 'watchers of the kernel tell of changed files',
   'packages/runtime/src/life.test.ts':
     '100 ms: files that come late are looked for by the runtime’s own clock',
   'packages/runtime/src/s2.test.ts':
@@ -34,6 +36,10 @@ const WAITS = [
   // `setImmediate` is no wait.
   [/^(?!import \{ setImmediate \} ).*['"](?:node:)?timers(?:\/promises)?['"]/, 'node:timers'],
 ];
+/** Unit tests of the runtime are about changed files and the ends of connections: the kernel tells of both, and no clock turns it. */
+const RUNTIME = 'packages/runtime/src/';
+const UNTIL = [/\bDate\.now\(\) *[<>]|[<>]=? *Date\.now\(\)/, 'a wait until a moment'];
+const POLL = [/\beventually\b/, 'a poll by real time'];
 const PATTERNS = [
   ...WAITS,
   [/\bDate\.now\b/, 'Date.now'],
@@ -47,7 +53,8 @@ const isComment = (line) => /^\s*(?:\*|\/\*|\/\/)/.test(line);
 /** What a file may not use: a unit test may know what time it is, and waits for nothing. Tests of the other tiers are real. */
 const patternsFor = (path) => {
   if (!/^(?:packages\/[^/]+|test\/api-server)\/src\//.test(path) || path.includes('.system.test.')) return [];
-  return path.includes('.test.') ? WAITS : PATTERNS;
+  if (!path.includes('.test.')) return PATTERNS;
+  return path.startsWith(RUNTIME) ? [...WAITS, UNTIL] : [...WAITS, UNTIL, POLL];
 };
 
 /** Each line of a source or unit test that uses real time without being the adapter or an exception. */
@@ -73,6 +80,8 @@ export const idleExceptions = (read) =>
     const text = read(path);
     return (
       text === undefined ||
-      !text.split('\n').some((line) => !isComment(line) && PATTERNS.some(([pattern]) => pattern.test(line)))
+      !text
+        .split('\n')
+        .some((line) => !isComment(line) && [...PATTERNS, POLL].some(([pattern]) => pattern.test(line)))
     );
   });

@@ -36,6 +36,15 @@ test('the check of real time finds waits of unit tests', () => {
   expect(lines(text, 'packages/engine/src/a.system.test.ts')).toEqual([]);
 });
 
+test('the check of real time finds polls of unit tests, but for those of the runtime, whose files and sockets are the kernel’s', () => {
+  const poll = "await eventually(() => said.includes('ready'));";
+  expect(lines(poll, 'packages/cli/src/a.test.ts')).toEqual([1]);
+  expect(lines(poll, 'packages/runtime/src/a.test.ts')).toEqual([]);
+  expect(lines(poll, 'packages/cli/src/a.system.test.ts')).toEqual([]);
+  const until = 'await eventually(() => socket.destroyed || Date.now() > until);';
+  expect(lines(until, 'packages/runtime/src/a.test.ts')).toEqual([1]);
+});
+
 test('the check of real time leaves the adapter, the dates of tests and other files than sources alone', () => {
   const text = 'const began = Date.now();';
   for (const path of [

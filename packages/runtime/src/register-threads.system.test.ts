@@ -1,11 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bundleRuntime } from '../test/bundle.ts';
+import { describe, expect, test } from 'vitest';
+import { besideRuntime } from '../test/beside-runtime.ts';
 import { type Form, placeOf } from '../test/family.ts';
-import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually } from '../test/world.ts';
 
@@ -45,19 +43,10 @@ if (isMainThread) {
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-let dir: string;
-let scope: Scope;
-
-beforeAll(async () => {
-  ({ dir } = await bundleRuntime());
-  writeFileSync(join(dir, 'threads.cjs'), PROGRAM);
-});
-beforeEach(() => {
-  scope = new Scope();
-});
+const stage = besideRuntime({ 'threads.cjs': PROGRAM });
 
 const placed = async (form: Form) => {
-  const volume = scope.volume({ 'ca.crt': one.pem });
+  const volume = stage.scope.volume({ 'ca.crt': one.pem });
   return { volume, ...(await placeOf(form, volume.dir)) };
 };
 
@@ -65,7 +54,7 @@ const begin = async (form: Form = 'port', world = placed(form)) => {
   const { volume, setting, read } = await world;
   const child: ChildProcess = spawn(
     process.execPath,
-    ['--import', join(dir, 'register.mjs'), join(dir, 'threads.cjs')],
+    ['--import', join(stage.dir, 'register.mjs'), join(stage.dir, 'threads.cjs')],
     {
       env: {
         PATH: process.env.PATH,
@@ -76,7 +65,7 @@ const begin = async (form: Form = 'port', world = placed(form)) => {
     },
   );
   const { pid = 0 } = child;
-  scope.after(async () => {
+  stage.scope.after(async () => {
     child.kill('SIGKILL');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'close');
   });
@@ -162,7 +151,7 @@ test('a worker thread that has not loaded the new CA shows its old one, beside t
 
 test('a worker thread with a CA file of its own shows that file too', async () => {
   const { tell, speaks, read } = await begin();
-  const other = scope.volume({ 'ca.crt': two.pem });
+  const other = stage.scope.volume({ 'ca.crt': two.pem });
   await tell('behind', other.path('ca.crt'));
   await speaks();
   await eventually(async () => (await read()).sources.some(({ path }) => path === other.path('ca.crt')));

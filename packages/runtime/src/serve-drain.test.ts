@@ -2,24 +2,31 @@ import { once } from 'node:events';
 import { connect as connectHttp2, createSecureServer } from 'node:http2';
 import { Agent, createServer as createHttpsServer, request } from 'node:https';
 import { connect, createServer as createTlsServer, type Server, type TLSSocket } from 'node:tls';
+import { instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { echo, echoClient, grpcServer } from '../test/adapters.ts';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { clientOf, mtls, one, servedWorld, two } from '../test/served.ts';
 import { hello } from '../test/servers.ts';
-import { eventually, get, ok } from '../test/world.ts';
+import { get, ok } from '../test/world.ts';
 import { credentials } from './grpc.ts';
 import type { Identity } from './index.ts';
 
+/** What the server grants connections whose client CA was removed. */
+const DRAIN_MS = 60_000;
+
+let clock: TestClock;
 let scope: Scope;
 beforeEach(() => {
-  scope = new Scope();
+  clock = new TestClock(instant(Date.now()));
+  scope = new Scope(clock);
 });
 
 // A server that closes idle connections by itself would hide the fault.
-const world = (create: () => Server, drainMs?: number) =>
-  servedWorld(scope, Object.assign(create(), { keepAliveTimeout: 60_000 }), drainMs);
+const world = (create: () => Server) =>
+  servedWorld(scope, Object.assign(create(), { keepAliveTimeout: 60_000 }), DRAIN_MS);
 
 const https = () => createHttpsServer(mtls, (_request, response) => response.end('ok'));
 const http2 = () =>
@@ -52,7 +59,7 @@ describe.each([
   });
 
   test(`a connection over HTTP/1.1 (${name}) does not end for a widened bundle`, async () => {
-    const { target, trustOnly, identity } = await world(create, 50);
+    const { target, trustOnly, identity } = await world(create);
     const cuts = cutsOf(identity);
     await trustOnly(two);
     await trustOnly(two, one);
@@ -60,8 +67,7 @@ describe.each([
     scope.after(() => agent.destroy());
     const { socket } = await get(target.url, { agent });
     await trustOnly(two, one, new MockCa('three'));
-    const until = Date.now() + 300;
-    await eventually(() => socket.destroyed || Date.now() > until);
+    await clock.advance(2 * DRAIN_MS);
     expect((await get(target.url, { agent })).socket).toBe(socket);
     expect(cuts).toEqual([]);
   });
@@ -110,7 +116,7 @@ test('an HTTP/2 session gets GOAWAY after its client CA was removed, and its str
   stream?.on('data', (chunk) => {
     body += chunk;
   });
-  await eventually(() => body === 'half');
+  await once(stream as object as NodeJS.EventEmitter, 'data');
   const goaway = once(removed as object as NodeJS.EventEmitter, 'goaway');
   const closed = once(removed as object as NodeJS.EventEmitter, 'close');
   await trustOnly(two);
@@ -134,7 +140,7 @@ describe.each([
   ],
 ])('A connection to %s', (name, create) => {
   test(`a connection to ${name} is ended at drainMs after its client CA was removed, with an event`, async () => {
-    const { target, trustOnly, identity } = await world(create, 100);
+    const { target, trustOnly, identity } = await world(create);
     const cuts = cutsOf(identity);
     const open = async (ca: MockCa): Promise<TLSSocket> => {
       const ALPNProtocols = [name.includes('http2') ? 'h2' : 'http/1.1'];
@@ -159,20 +165,24 @@ describe.each([
     const [removed, kept] = [await open(one), await open(two)];
     const closed = once(removed, 'close');
     await trustOnly(two);
+    await clock.advance(DRAIN_MS - 1_000);
+    expect([removed.destroyed, cuts]).toEqual([false, []]);
+    await clock.advance(1_000);
     await closed;
-    await eventually(() => cuts.length > 0);
     expect(cuts).toEqual([{ connections: 1, reason: 'ca_removed', at: expect.any(Number) }]);
     expect(kept.destroyed).toBe(false);
   });
 });
 
 test('a gRPC channel is served no longer than drainMs after its client CA was removed', async () => {
-  const target = scope.add(await grpcServer(two, two.pem + one.pem, { drainMs: 100 }));
+  const options = { ...scope.follow, drainMs: DRAIN_MS };
+  const target = scope.add(await grpcServer(two, two.pem + one.pem, options));
   const trusted = scope.volume(files(one.leaf(), two));
   const channel = credentials(await scope.trust(trusted), await scope.identity(trusted, { ca: false }));
   const client = scope.add(echoClient(target as never, channel));
   await echo(client);
   expect(await ok(echo(client))).toBe(true);
   target.use(two.leaf(), two.pem);
-  await eventually(async () => !(await ok(echo(client))));
+  await clock.advance(DRAIN_MS);
+  expect(await ok(echo(client))).toBe(false);
 });

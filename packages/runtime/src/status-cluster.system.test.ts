@@ -1,28 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bundleRuntime } from '../test/bundle.ts';
+import { describe, expect, test } from 'vitest';
+import { besideRuntime } from '../test/beside-runtime.ts';
 import { attempt, endProcesses, type Form, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
-import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually } from '../test/world.ts';
 import { joinSibling } from './status-http.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-let dir: string;
-let scope: Scope;
-
-beforeAll(async () => {
-  ({ dir } = await bundleRuntime());
-  writeFileSync(join(dir, 'worker.mjs'), WORKER);
-  writeFileSync(join(dir, 'primary.cjs'), PRIMARY);
-});
-beforeEach(() => {
-  scope = new Scope();
-});
 
 /** Each worker follows a file of its own, so that a test can leave one behind. */
 const WORKER = `
@@ -58,6 +45,8 @@ process.stdin.on('data', (data) => {
 }).on('end', () => process.exit());
 `;
 
+const stage = besideRuntime({ 'worker.mjs': WORKER, 'primary.cjs': PRIMARY });
+
 interface Said {
   readonly ready?: number;
   readonly code?: string;
@@ -71,14 +60,14 @@ class Cluster {
   readonly #child: ChildProcess;
 
   constructor(workers: number, world: { volumes: readonly string[]; place: object }) {
-    this.#child = spawn(process.execPath, [join(dir, 'primary.cjs'), String(workers)], {
+    this.#child = spawn(process.execPath, [join(stage.dir, 'primary.cjs'), String(workers)], {
       env: { PATH: process.env.PATH, WORLD: JSON.stringify(world) },
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       for (const line of text.trim().split('\n')) this.said.push(JSON.parse(line) as Said);
     });
-    scope.after(() => endProcesses([this.#child.pid ?? 0]));
+    stage.scope.after(() => endProcesses([this.#child.pid ?? 0]));
   }
 
   tell(command: object): void {
@@ -94,8 +83,8 @@ class Cluster {
 
 describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status by %s', (form) => {
   const start = async (workers: number) => {
-    const { place, read } = await placeOf(form, scope.volume({}).dir);
-    const volumes = Array.from({ length: 3 }, () => scope.volume({ 'ca.crt': one.pem }));
+    const { place, read } = await placeOf(form, stage.scope.volume({}).dir);
+    const volumes = Array.from({ length: 3 }, () => stage.scope.volume({ 'ca.crt': one.pem }));
     const cluster = new Cluster(workers, { volumes: volumes.map((volume) => volume.dir), place });
     return { cluster, read, place, volumes, pids: await cluster.ready(workers) };
   };
@@ -218,7 +207,7 @@ describe.each<Form>(['port', 'socket', 'file'])('Workers of one cluster, status 
         const child = spawn(process.execPath, ['-e', code, String(uid)], {
           stdio: ['ignore', 'pipe', 'ignore'],
         });
-        scope.after(() => child.kill('SIGKILL'));
+        stage.scope.after(() => child.kill('SIGKILL'));
         const [text] = await once(child.stdout, 'data');
         return String(text).trim();
       };

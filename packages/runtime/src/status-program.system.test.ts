@@ -3,10 +3,9 @@ import { once } from 'node:events';
 import { chmodSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bundleRuntime } from '../test/bundle.ts';
+import { describe, expect, test } from 'vitest';
+import { besideRuntime } from '../test/beside-runtime.ts';
 import { attempt, type Form, Program, pidsOf, placeOf, sorted, speaksFor } from '../test/family.ts';
-import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually } from '../test/world.ts';
 import { systemClock } from './clock.ts';
@@ -14,16 +13,7 @@ import { listenOnSocket } from './status-http.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');
-let dir: string;
-let scope: Scope;
-
-beforeAll(async () => {
-  ({ dir } = await bundleRuntime());
-  chmodSync(dir, 0o755);
-});
-beforeEach(() => {
-  scope = new Scope();
-});
+const stage = besideRuntime();
 
 /** Only root can become another user. */
 const asRoot = test.skipIf(process.getuid?.() !== 0);
@@ -41,16 +31,16 @@ require('node:http').createServer().on('upgrade', (request, socket) => {
 `;
 
 const world = async (form: Form) => {
-  const volume = scope.volume({ 'ca.crt': one.pem });
+  const volume = stage.scope.volume({ 'ca.crt': one.pem });
   const { setting, place, read } = await placeOf(form, volume.dir);
   const env = {
-    NODE_OPTIONS: `--import=${join(dir, 'register.mjs')}`,
+    NODE_OPTIONS: `--import=${join(stage.dir, 'register.mjs')}`,
     HANDOVER_CA: volume.path('ca.crt'),
     HANDOVER_STATUS: setting,
   };
   const start = (more: Readonly<Record<string, string>> = {}): Program => {
-    const program = new Program(dir, process.execPath, [], { ...env, ...more });
-    scope.after(() => program.end());
+    const program = new Program(stage.dir, process.execPath, [], { ...env, ...more });
+    stage.scope.after(() => program.end());
     return program;
   };
   return { volume, place, read, start };
@@ -61,7 +51,7 @@ describe.each<Form>(['port', 'socket', 'file'])(
   (form) => {
     test(`a program that forks is named with all its processes in the status by ${form}; one that is behind, or stopped, is in every answer`, async () => {
       const { volume, read, start } = await world(form);
-      const behind = scope.volume({ 'ca.crt': one.pem });
+      const behind = stage.scope.volume({ 'ca.crt': one.pem });
       const program = start();
       await program.ready(1);
       program.tell('fork', { HANDOVER_CA: behind.path('ca.crt') });
@@ -144,7 +134,7 @@ describe.each<Form>(['port', 'socket', 'file'])(
       const { port, socket, file } = place as { port?: number; socket?: string; file?: string };
       const where = port ?? `${file ?? socket}.siblings`;
       const impostor = spawn(process.execPath, ['-e', IMPOSTOR, JSON.stringify(where)]);
-      scope.after(() => impostor.kill('SIGKILL'));
+      stage.scope.after(() => impostor.kill('SIGKILL'));
       await once(impostor.stdout, 'data');
       await expect(start().ready(1)).rejects.toThrow(/STATUS_LISTEN_FAILED: .*another user/);
     });
@@ -153,9 +143,9 @@ describe.each<Form>(['port', 'socket', 'file'])(
       const { volume, read, start } = await world(form);
       for (const path of [volume.dir, join(volume.dir, '..data')]) chmodSync(path, 0o777);
       // It changes its user by itself: another user may not be allowed to start this Node.
-      const drop = join(dir, 'drop.mjs');
+      const drop = join(stage.dir, 'drop.mjs');
       writeFileSync(drop, 'process.setgid(65534); process.setuid(65534);');
-      const asOther = { NODE_OPTIONS: `--import=${drop} --import=${join(dir, 'register.mjs')}` };
+      const asOther = { NODE_OPTIONS: `--import=${drop} --import=${join(stage.dir, 'register.mjs')}` };
       for (const [first, second] of [
         [{}, asOther],
         [asOther, {}],
@@ -189,20 +179,20 @@ asRoot('a name on the roll counts only for the process that holds it', async () 
   const program = start();
   await program.ready(1);
   const bystander = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 1_000)']);
-  scope.after(() => bystander.kill('SIGKILL'));
+  stage.scope.after(() => bystander.kill('SIGKILL'));
   const [, name = ''] =
     new RegExp(`@(handover-status/[0-9a-f]+/)${program.pid}/`).exec(readFileSync('/proc/net/unix', 'utf8')) ??
     [];
   const forged = createServer().listen(`\0${name}${bystander.pid}/forged/`);
-  scope.after(() => forged.close());
+  stage.scope.after(() => forged.close());
   await once(forged, 'listening');
   expect((await read()).processes).toEqual([{ pid: program.pid }]);
 });
 
 test('a private status socket is private from the start', async () => {
-  const path = scope.volume({}).path('private.sock');
+  const path = stage.scope.volume({}).path('private.sock');
   const server = createServer();
-  scope.after(() => server.close());
+  stage.scope.after(() => server.close());
   const mask = process.umask(0);
   const listening = listenOnSocket(server, path, 0o600, systemClock);
   process.umask(mask);

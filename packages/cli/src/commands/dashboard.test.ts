@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { TestClock, temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { goOn, handover, NOW } from '../../test/capture.ts';
 
@@ -10,9 +10,10 @@ const root = temporaryFolder({ inMemory: true });
 
 /** `handover run` with a page, for as long as `use` takes. */
 const running = async (dir: string, use: (url: string) => Promise<void>): Promise<void> => {
-  const live = goOn(['run', dir, '--dashboard-address', '0'], { clock: new TestClock(NOW) });
+  const clock = new TestClock(NOW);
+  const live = goOn(['run', dir, '--dashboard-address', '0'], { clock });
   const found = (): string => /dashboard: (\S+)/.exec(live.said())?.[1] ?? '';
-  await eventually(() => found() !== '');
+  await clock.until(() => found() !== '');
   await use(found());
   expect(await live.stop()).toBe(0);
 };
@@ -84,8 +85,9 @@ test('run opens no port for a page without --dashboard-address', async () => {
     'dashboard',
   );
   writeFileSync(join(dir, 'touched'), '');
-  const live = goOn(['run', dir], { clock: new TestClock(NOW) });
-  await eventually(() => live.said().includes('ready'));
+  const clock = new TestClock(NOW);
+  const live = goOn(['run', dir], { clock });
+  await clock.until(() => live.said().includes('ready'));
   expect(await live.stop()).toBe(0);
   expect(live.said()).not.toContain('http');
 });

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { MemoryAuthorities } from '@handover/engine';
 import { instant } from '@handover/material';
-import { eventually, TestClock } from '@handover/test-api-server';
+import { TestClock } from '@handover/test-api-server';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Around, ERROR_LINE, goOn, handover, NOW, turning } from '../../test/capture.ts';
 import { newHome } from '../../test/home.ts';
@@ -383,7 +383,7 @@ test('status --watch shows changes until it is stopped, and run ends when asked 
   const clock = new TestClock(NOW);
   const watching = goOn(['status', '--watch', '--json', '--home', `dir:${dir}`], { clock });
   const running = goOn(['run', dir], { clock });
-  await eventually(() => running.said().includes('ready: '));
+  await clock.until(() => running.said().includes('ready: '));
   await turning(clock, handover(['rotate', 'internal', '--wait', '--home', `dir:${dir}`], { clock }));
   await clock.advance(1_000);
   const seen = watching.said().trim().split('\n');

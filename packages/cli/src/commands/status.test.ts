@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { day, hour, instant } from '@handover/material';
-import { eventually, TestClock } from '@handover/test-api-server';
+import { TestClock } from '@handover/test-api-server';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { goOn, handover, NOW, turning } from '../../test/capture.ts';
 import { newHome } from '../../test/home.ts';
@@ -129,7 +129,7 @@ test('A consumer is asked once while status --watch runs and nothing changes, an
   asked = 0;
   const clock = new TestClock(NOW);
   const live = goOn(['status', '--watch', '--json', '--home', `dir:${dir}`], { clock });
-  await eventually(() => live.said() !== '');
+  await clock.until(() => live.said() !== '');
   await clock.advance(10_000);
   expect(asked).toBe(1);
   await clock.advance(2_000);

@@ -1,21 +1,13 @@
 import { readdirSync } from 'node:fs';
 import { instant } from '@handover/material';
-import { TestClock, temporaryFolder } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { TestClock } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { turning } from '../../test/capture.ts';
+import { temporaryFilesHere } from '../../test/temporary-files.ts';
 import { demo, type Moment } from './demo.ts';
 
-/** For temporary files of this test alone: other demos may run beside it. */
-let folder: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  vi.stubEnv('TMPDIR', folder);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
-
 test('the demo fails no handshake in a rotation under traffic in every direction, and leaves nothing behind', async () => {
+  const folder = temporaryFilesHere();
   const phases = new Set<string>();
   let url = '';
   let page = '';

@@ -1,20 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { instant } from '@handover/material';
-import { TestClock, temporaryFolder } from '@handover/test-api-server';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { TestClock } from '@handover/test-api-server';
+import { expect, test } from 'vitest';
 import { handover, turning } from '../../test/capture.ts';
-
-/** For temporary files of this test alone: other demos may run beside it. */
-let folder: string;
-beforeEach(() => {
-  folder = temporaryFolder();
-  vi.stubEnv('TMPDIR', folder);
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
+import { temporaryFilesHere } from '../../test/temporary-files.ts';
 
 test('Ctrl-C in the middle of the demo leaves nothing behind, and prints the figures so far', async () => {
+  const folder = temporaryFilesHere();
   const stop = new AbortController();
   const clock = new TestClock(instant(Date.now()));
   const ran = handover(['demo', '--json'], { clock, signal: stop.signal });

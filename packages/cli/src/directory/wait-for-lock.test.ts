@@ -1,4 +1,4 @@
-import { eventually, TestClock } from '@handover/test-api-server';
+import { TestClock } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { goOn, handover, NOW, turning } from '../../test/capture.ts';
 import { authority, homeOn, homeWith, leaf } from '../../test/home.ts';
@@ -10,7 +10,7 @@ test('run waits for another command on the directory to end, and says so', async
   const clock = new TestClock(NOW);
   const lock = await homeOn(dir, clock).lock();
   const live = goOn(['run', dir], { clock });
-  await eventually(() => live.said() === waiting);
+  await clock.until(() => live.said() === waiting);
   await clock.advance(60_000);
   expect(live.said()).toBe(waiting);
   await lock.release();
@@ -26,7 +26,7 @@ test('run --once waits half a minute for another command on the directory to end
   await handover(once);
   const lock = await home.lock();
   const patient = handover(once, { clock });
-  await eventually(() => clock.next !== undefined);
+  await clock.until(() => clock.next !== undefined);
   await clock.advance(29_000);
   await lock.release();
   expect(await turning(clock, patient)).toMatchObject({ code: 0, stdout: expect.stringContaining(waiting) });

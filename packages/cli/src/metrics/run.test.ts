@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { eventually, TestClock, temporaryFolder } from '@handover/test-api-server';
+import { TestClock, temporaryFolder } from '@handover/test-api-server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { goOn, handover, NOW } from '../../test/capture.ts';
 import { keysIn, keysMade } from '../../test/keys-made.ts';
@@ -61,7 +61,7 @@ test('/metrics of run shows a rotation, and nothing it prints at trace level hol
     clock,
   });
   const urlSaid = (): string | undefined => /"event":"serving","url":"([^"]+)"/.exec(live.said())?.[1];
-  await eventually(() => urlSaid() !== undefined);
+  await clock.until(() => urlSaid() !== undefined);
   const url = urlSaid() ?? '';
   const rest = await scraped(
     clock,
