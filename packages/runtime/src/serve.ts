@@ -55,33 +55,37 @@ export function serve(
   });
   followConnections(server, connections);
   const taken = () => {
-    follower.usage.taken(server);
+    follower.usage.taken(server, follower.loaded);
     profile?.taken(server);
   };
   /** What has changed is not in use when the server refuses it; the rest still is. */
-  const applyOrKeep = (changed: Pick<Follower<never, never>, 'complain'>) => () => {
-    try {
-      apply();
-      connections.changed();
-      taken();
-    } catch (error) {
-      changed.complain(error, server);
-    }
-  };
+  const applyOrKeep =
+    (...changed: readonly (Pick<Follower<never, never>, 'complain'> | undefined)[]) =>
+    () => {
+      try {
+        apply();
+        connections.changed();
+        taken();
+      } catch (error) {
+        for (const source of changed) source?.complain(error, server);
+      }
+    };
   const follow = () => [
     follower.onSwap(applyOrKeep(follower)),
     ...(profile === undefined ? [] : [profile.onSwap(applyOrKeep(profile))]),
   ];
   apply();
+  taken();
   let off = follow();
   server.on('close', () => {
     for (const unsubscribe of off.splice(0)) unsubscribe();
-    taken();
+    follower.usage.gone(server);
+    profile?.gone(server);
   });
-  // A server that was closed may listen again.
+  // A server that was closed may listen again, with what it took last when it refuses the newest.
   server.on('listening', () => {
     if (off.length > 0) return;
     off = follow();
-    applyOrKeep(follower)();
+    applyOrKeep(follower, profile)();
   });
 }
