@@ -17,6 +17,7 @@ export function fixedSource(
     drainAll: false,
     cut: nothing,
     complain: nothing,
+    taken: nothing,
     settled: nothing,
     current: () => material,
     refresh: async () => false,
@@ -47,7 +48,8 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
     drainMs: trust.drainMs,
     drainAll: trust.drainAll || identity.drainAll,
     cut: (connections, reason) => trust.cut(connections, reason),
-    complain: (thrown) => trust.complain(thrown),
+    complain: (thrown, by) => trust.complain(thrown, by),
+    taken: (by) => trust.taken(by),
     settled: () => trust.settled(),
     current: () => current,
     refresh: async (failed) => {
