@@ -118,6 +118,8 @@ export interface ClientSource {
   complain(thrown: unknown, by?: object): void;
   /** That server uses the newest. */
   taken(by: object): void;
+  /** That server is closed. */
+  gone(by: object): void;
   /** Takes such reports back: it is in use everywhere. */
   settled(): void;
   /** The newest material. */

@@ -18,6 +18,7 @@ export function fixedSource(
     cut: nothing,
     complain: nothing,
     taken: nothing,
+    gone: nothing,
     settled: nothing,
     current: () => material,
     refresh: async () => false,
@@ -50,6 +51,7 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
     cut: (connections, reason) => trust.cut(connections, reason),
     complain: (thrown, by) => trust.complain(thrown, by),
     taken: (by) => trust.taken(by),
+    gone: (by) => trust.gone(by),
     settled: () => trust.settled(),
     current: () => current,
     refresh: async (failed) => {
