@@ -23,8 +23,9 @@ export async function register(env: Readonly<Record<string, string | undefined>>
   const trust = ca === undefined ? undefined : await openTrust(ca);
   const identity = settings.identity === undefined ? undefined : await openIdentity(settings.identity);
   const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
-  patchTls(new FollowedMaterial({ trust, identity, profile, caOnly }));
-  const shown = shownOf([trust, identity, profile].filter((source) => source !== undefined));
+  const material = new FollowedMaterial({ trust, identity, profile, caOnly });
+  patchTls(material);
+  const shown = material.beside(shownOf([trust, identity, profile].filter((source) => source !== undefined)));
   if (!isMainThread) reportThread(shown, systemClock);
   // A program that cannot say what it has loaded must not run on beside a status that seems to speak for it.
   if (threads !== undefined) await show?.(threads.beside(shown));
