@@ -1,5 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
+import { withDefaultTrust } from '../default-trust.ts';
 import { openIdentity } from '../identity.ts';
 import { refuseOn } from '../only-node.ts';
 import { shownOf } from '../status.ts';
@@ -25,7 +26,11 @@ export async function register(env: Readonly<Record<string, string | undefined>>
   const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
   const material = new FollowedMaterial({ trust, identity, profile, caOnly });
   patchTls(material);
-  const shown = material.beside(shownOf([trust, identity, profile].filter((source) => source !== undefined)));
+  const followed = material.beside(
+    shownOf([trust, identity, profile].filter((source) => source !== undefined)),
+  );
+  // With HANDOVER_CA its bundle stands beside them in every context.
+  const shown = trust === undefined ? withDefaultTrust(followed, systemClock) : followed;
   if (!isMainThread) reportThread(shown, systemClock);
   // A program that cannot say what it has loaded must not run on beside a status that seems to speak for it.
   if (threads !== undefined) await show?.(threads.beside(shown));
