@@ -7,13 +7,17 @@ import { shownOf } from '../status.ts';
 import { joinProgram } from '../status-program.ts';
 import { openTlsProfile } from '../tls-profile.ts';
 import { openTrust } from '../trust.ts';
+import { isPreload, passOn } from './children.ts';
 import { FollowedMaterial } from './material.ts';
 import { patchTls } from './patch.ts';
 import { settingsFrom } from './settings.ts';
 import { reportThread, Threads } from './threads.ts';
 
-/** Opens the files that the environment names, and makes this thread's TLS follow them. */
-export async function register(env: Readonly<Record<string, string | undefined>>): Promise<void> {
+/** Opens the files that the environment names, and makes this thread's TLS follow them. `url`: the module that Node imports for it. */
+export async function register(
+  env: Readonly<Record<string, string | undefined>>,
+  url: string,
+): Promise<void> {
   const settings = settingsFrom(env);
   if (settings === undefined) return;
   refuseOn(['bun', 'deno'], 'register', 'use openTrust and openIdentity'); // their servers keep their first certificate
@@ -26,6 +30,7 @@ export async function register(env: Readonly<Record<string, string | undefined>>
   const profile = settings.profile === undefined ? undefined : await openTlsProfile(settings.profile);
   const material = new FollowedMaterial({ trust, identity, profile, caOnly });
   patchTls(material);
+  if (isPreload(url, process.execArgv)) passOn(url);
   const followed = material.beside(
     shownOf([trust, identity, profile].filter((source) => source !== undefined)),
   );
