@@ -62,16 +62,19 @@ interface TrustSeen {
   /** Newest generation first. */
   readonly accepted: readonly Accepted[];
   readonly refuses: readonly string[];
+  /** CAs of which a canary got no verdict. */
+  readonly unanswered: readonly string[];
 }
 
 /** `refused`: accepted at first, and refused by another process behind the same port. */
 export const trustShown = (
-  { accepted, refuses }: TrustSeen,
+  { accepted, refuses, unanswered }: TrustSeen,
   refused: Accepted | undefined,
   now: Instant,
 ): Proof => {
   const anchors = accepted.filter((one) => one !== refused).map(({ fingerprint }) => fingerprint);
-  const all = refused === undefined ? refuses : [...refuses, refused.fingerprint];
+  // Beside other verdicts no verdict counts as a refusal: otherwise time alone would speak for that CA.
+  const all = [...refuses, ...unanswered, ...(refused === undefined ? [] : [refused.fingerprint])];
   return { by: 'probed', at: now, anchors, refuses: all };
 };
 
@@ -105,8 +108,7 @@ export const probeTrust = async (
     if (result.kind === 'done' && isAccepted !== undefined && result.chain.length > 0) chain = result.chain;
   }
   if (accepted.length + refuses.length === 0) return undefined;
-  // Beside other verdicts no verdict counts as a refusal: otherwise time alone would speak for that CA.
-  return { chain, accepted, refuses: [...refuses, ...unanswered] };
+  return { chain, accepted, refuses, unanswered };
 };
 
 /** A close counts as a refusal of a canary, with or without an alert: a mistake here only costs time. */

@@ -46,6 +46,17 @@ export interface ProbeResult {
   readonly stripsCross: boolean;
   /** What it was to show and did not. Of a server that answers, `trust` only with mTLS. */
   readonly unread: Unread;
+  readonly saw?: Saw;
+}
+
+/** All that the handshakes of one probe met: processes behind one port may differ. */
+export interface Saw {
+  /** CAs of which a canary was accepted. */
+  readonly accepted: readonly string[];
+  /** CAs of which a canary was refused. A reset is not among them. */
+  readonly refused: readonly string[];
+  /** CAs of the leaves. */
+  readonly issuers: readonly string[];
 }
 
 /** The result in one word, for metrics. */
@@ -119,6 +130,11 @@ export async function probe(
   return {
     proofs,
     stripsCross: strips(chain, record, served?.issuer),
+    saw: {
+      accepted: noTrust === undefined ? (trust?.accepted ?? []).map(({ fingerprint }) => fingerprint) : [],
+      refused: [...(trust?.refuses ?? []), ...(looks.isDenied && newest ? [newest.fingerprint] : [])],
+      issuers: seen.map(({ issuer }) => issuer),
+    },
     unread: unreadOf(
       noTrust === undefined ? undefined : says(noTrust),
       served === undefined ? says(noCertificate([chain, ...looks.chains])) : undefined,
@@ -138,6 +154,8 @@ interface MoreLooks {
   readonly chains: readonly (readonly Certificate[])[];
   /** Whether a process did not accept the canary. */
   readonly isRefused: boolean;
+  /** Whether a process refused it, and not only broke off the connection with a reset. */
+  readonly isDenied: boolean;
   /** What became of the control after an accepted canary. */
   readonly controls: readonly Verdict[];
 }
@@ -157,6 +175,7 @@ const lookAgain = async (
   const chains: (readonly Certificate[])[] = [];
   const controls: Verdict[] = [];
   let isRefused = false;
+  let isDenied = false;
   for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
     await clock.sleep(BETWEEN_LOOKS_MS);
     const result = await knock(canary ?? control);
@@ -164,13 +183,14 @@ const lookAgain = async (
     chains.push(result.chain);
     const isOpen = acceptsAny([result.verdict]);
     isRefused ||= !isOpen;
+    isDenied ||= !isOpen && result.verdict !== 'reset';
     if (canary === undefined || !isOpen) continue;
     const again = await knock(control);
     if (again.kind === 'unreachable') return { why: again.why };
     controls.push(again.verdict);
     if (again.chain.length > 0) chains.push(again.chain);
   }
-  return { chains, isRefused, controls };
+  return { chains, isRefused, isDenied, controls };
 };
 
 interface Served {
