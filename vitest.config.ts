@@ -59,6 +59,8 @@ const ALONE = [
 const ONCE = { retry: 0, testTimeout: 30_000 };
 /** Beside the sources, as unit tests are. */
 const SYSTEM = '{packages/*/src,scripts}/**/*.system.test.{ts,mjs}';
+/** What a process shows of itself must not depend on the machine; programs of these tiers call no registry. */
+const NO_EXTRA_CAS = { NODE_EXTRA_CA_CERTS: '' };
 const ONE_BY_ONE = { fileParallelism: false };
 
 export default defineConfig({
@@ -76,10 +78,10 @@ export default defineConfig({
     ],
     projects: [
       // npm test
-      tier('unit', UNIT, { ...ONCE, exclude: [SYSTEM, ...ALONE], isolate: false }),
-      tier('unit-alone', ALONE, { ...ONCE, exclude: [SYSTEM] }),
+      tier('unit', UNIT, { ...ONCE, exclude: [SYSTEM, ...ALONE], isolate: false, env: NO_EXTRA_CAS }),
+      tier('unit-alone', ALONE, { ...ONCE, exclude: [SYSTEM], env: NO_EXTRA_CAS }),
       // Real processes, file systems that hang, real waits.
-      tier('system', [SYSTEM]),
+      tier('system', [SYSTEM], { env: NO_EXTRA_CAS }),
       // The dashboard in a real Chromium. As root it installs Debian's.
       tier('browser', ['packages/dashboard/page/test/**/*.test.ts'], { ...CHROMIUM, ...ONE_BY_ONE }),
       // Against a real Kubernetes. Each file has a cluster of its own, which waits more than it works.

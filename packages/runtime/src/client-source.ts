@@ -114,8 +114,12 @@ export interface ClientSource {
   readonly drainAll: boolean;
   /** Reports connections that were ended at the deadline. */
   cut(connections: number, reason: CutReason): void;
-  /** Reports that the newest material could not be put to use. */
-  complain(thrown: unknown): void;
+  /** Reports that the newest material could not be put to use. `by`: the server that goes on with what it took last. */
+  complain(thrown: unknown, by?: object): void;
+  /** That server uses the newest. */
+  taken(by: object): void;
+  /** That server is closed. */
+  gone(by: object): void;
   /** Takes such reports back: it is in use everywhere. */
   settled(): void;
   /** The newest material. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { ClientHttp2Session, Http2Stream } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers';
-import { type SecureContextOptions, TLSSocket } from 'node:tls';
+import { createSecureContext, type SecureContextOptions, TLSSocket } from 'node:tls';
 import {
   ChannelCredentials,
   ServerCredentials,
@@ -15,6 +15,7 @@ import { combine } from './combine.ts';
 import { Drain } from './drain.ts';
 import { withFreshTrust } from './fresh-trust.ts';
 import type { Identity } from './identity.ts';
+import { refuseOn } from './only-node.ts';
 import { ServedConnections, sessionServed } from './serve-drain.ts';
 import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
 import type { TlsProfile } from './tls-profile.ts';
@@ -174,7 +175,7 @@ class HotServerCredentials extends ServerCredentials {
         ca,
         cert,
         key,
-        ticketKeys: ticketKeysFor(secret, ca),
+        ticketKeys: ticketKeysFor(secret, ca, profile?.hash),
       };
     };
     const required = requireClientCertificate ?? source.current().ca !== undefined;
@@ -185,12 +186,26 @@ class HotServerCredentials extends ServerCredentials {
       anchors: () => source.current().anchors,
       cut: (count, reason) => source.cut(count, reason),
     });
-    const update = () => {
-      this.updateSecureContextOptions(contextOptions());
-      this.#connections.changed();
+    const taken = () => {
+      source.taken(this);
+      profile?.taken(this);
     };
-    source.onSwap(update);
-    profile?.onSwap(update);
+    /** What has changed is not in use when no context can be made of it; the rest still is. */
+    const updateOrKeep = (changed: Pick<ClientSource, 'complain'>) => () => {
+      try {
+        const options = contextOptions();
+        // grpc-js drops every connection after it was given options of which it can make no context, and says so in its log alone.
+        createSecureContext(options);
+        this.updateSecureContextOptions(options);
+        this.#connections.changed();
+        taken();
+      } catch (error) {
+        changed.complain(error, this);
+      }
+    };
+    taken();
+    source.onSwap(updateOrKeep(source));
+    if (profile !== undefined) profile.onSwap(updateOrKeep(profile));
   }
 
   override _equals(other: ServerCredentials): boolean {
@@ -233,5 +248,6 @@ export function serverCredentials(
   identity: Identity,
   options: ServerCredentialsOptions = {},
 ): ServerCredentials {
+  refuseOn(['bun'], 'serverCredentials()', 'run the server on Node'); // its servers keep their first certificate
   return new HotServerCredentials(identity[SOURCE], options);
 }

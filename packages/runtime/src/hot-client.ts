@@ -8,6 +8,7 @@ import { Followed } from './followed.ts';
 import type { Follower } from './follower.ts';
 import type { Loaded, Material } from './follower-spec.ts';
 import { HotAgent, type HotAgentOptions } from './https-agent.ts';
+import { OWNERS } from './server-contexts.ts';
 import { type LiveTlsOptions, liveTlsOptions } from './tls-options.ts';
 
 /** Material that verifies a server and may show a certificate. Loading made, and so checked, the context. */
@@ -32,7 +33,9 @@ function followerSource<Value extends ClientMaterial>(
     drainMs: follower.options.drainMs,
     drainAll: follower.options.drainAll,
     cut: (connections, reason) => follower.cut(connections, reason),
-    complain: (thrown) => follower.complain(thrown),
+    complain: (thrown, by) => follower.complain(thrown, by),
+    taken: (by) => follower.usage.taken(by, follower.loaded),
+    gone: (by) => follower.usage.gone(by),
     settled: () => follower.usage.settled(),
     current: () => current,
     refresh: (failed) => follower.refresh(failed),
@@ -70,7 +73,7 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
 
   /**
    * The TLS context of the newest material: the same object until the material changes. For clients, and for the
-   * `SNICallback` of a server. A server that is given it once (`addContext`) keeps that certificate: use `identity.serve`.
+   * `SNICallback` and the `addContext` of a server of `identity.serve`. Another server that is given it once keeps that certificate.
    *
    * @example
    * ```ts
@@ -81,7 +84,9 @@ export abstract class HotClient<Label extends string, Value extends ClientMateri
    * ```
    */
   secureContext(): SecureContext {
-    return this[SOURCE].current().context();
+    const context = this[SOURCE].current().context();
+    OWNERS.set(context.context as object, this);
+    return context;
   }
 
   /**

@@ -7,8 +7,8 @@ import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { refuseOn } from './only-node.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
-import { type ServeOptions, serve } from './serve.ts';
-import { leafStatus, type SourceStatus } from './status.ts';
+import { type Beside, type ServeOptions, serve } from './serve.ts';
+import { BESIDE, leafStatus, type SourceStatus, type StatusSource } from './status.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 
@@ -47,6 +47,14 @@ export interface IdentityFiles {
  * ```
  */
 export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
+  readonly #served = new Set<Beside>();
+
+  /** @internal what its servers use beside it */
+  [BESIDE](): readonly StatusSource[] | undefined {
+    const all = [...this.#served].map((beside) => beside());
+    return all.some((sources) => sources === undefined) ? undefined : all.flatMap((sources) => sources ?? []);
+  }
+
   /** Fingerprints of the certificate chain in use, then the hash of the CA bundle. */
   get hash(): string {
     return this.follower.loaded.value.hash;
@@ -73,7 +81,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
     refuseOn(['bun'], 'serve()', 'run the server on Node or Deno'); // its servers keep their first certificate
     mustBeTlsServer(server);
     mustKnowOptions(options, 'serve', ['profile', 'ca', ...CONTEXT_OPTIONS]);
-    serve(this.follower, server, options);
+    serve(this.follower, server, options, this.#served);
     return server;
   }
 

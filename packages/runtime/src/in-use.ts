@@ -1,42 +1,53 @@
 import type { Loaded } from './follower-spec.ts';
 import type { KeptEvent } from './outcome.ts';
 
-/** Which material is in use everywhere. A server or a context may refuse the newest: the one before it then stays in use. */
+/** Which material is in use everywhere. A server or a context may refuse the newest: what it took last then stays in use. */
 export class InUse<Value> {
   #refusal: KeptEvent | undefined;
-  readonly #refusers = new Set<object>();
-  #last: Loaded<Value> | undefined;
-  /** Set while a swap is under way. */
+  /** Those that refuse the newest, and what each of them uses instead. */
+  readonly #refusers = new Map<object, Loaded<Value> | undefined>();
+  /** What each server took last; a server that was closed may listen again with it. */
+  readonly #took = new WeakMap<object, Loaded<Value>>();
+  /** Both are set while a swap is under way. */
   #replaced: Loaded<Value> | undefined;
+  #refusedBefore: ReadonlyMap<object, Loaded<Value> | undefined> = new Map();
 
   /** Why the newest is not in use. */
   get refusal(): KeptEvent | undefined {
     return this.#refusal;
   }
 
-  /** The material before the newest, when that was refused. */
+  /** The oldest material that is still in use, when the newest was refused. */
   get last(): Loaded<Value> | undefined {
-    return this.#last;
+    const used = [...this.#refusers.values()].filter((one) => one !== undefined);
+    return used.sort((a, b) => a.loads - b.loads)[0];
   }
 
-  /** Swaps; whatever is refused meanwhile leaves `before` in use. */
+  /** Swaps; what refuses meanwhile goes on with what it took last, or else with `before`. */
   during(before: Loaded<Value> | undefined, swap: () => void): void {
-    this.#refusal = undefined;
-    this.#refusers.clear();
+    const refused = new Map(this.#refusers);
+    this.settled();
     this.#replaced = before;
+    this.#refusedBefore = refused;
     swap();
     this.#replaced = undefined;
-    if (this.#refusal === undefined) this.settled();
+    this.#refusedBefore = new Map();
   }
 
   refuse(event: KeptEvent | undefined, by: object = this): void {
     this.#refusal = event;
-    this.#refusers.add(by);
-    this.#last ??= this.#replaced;
+    const known = this.#refusers.get(by) ?? this.#took.get(by) ?? this.#refusedBefore.get(by);
+    this.#refusers.set(by, known ?? this.#replaced);
   }
 
-  /** One that may have refused the newest uses it now, or is gone. */
-  taken(by: object): void {
+  /** It uses this material now. */
+  taken(by: object, loaded: Loaded<Value>): void {
+    this.#took.set(by, loaded);
+    this.gone(by);
+  }
+
+  /** One that may have refused the newest is closed. */
+  gone(by: object): void {
     if (this.#refusers.delete(by) && this.#refusers.size === 0) this.settled();
   }
 
@@ -44,6 +55,5 @@ export class InUse<Value> {
   settled(): void {
     this.#refusers.clear();
     this.#refusal = undefined;
-    this.#last = undefined;
   }
 }

@@ -1,13 +1,14 @@
 import type { Agent as HttpsAgent } from 'node:https';
 import type { Dispatcher } from 'undici';
-import { type ClientSource, type Pems, SOURCE } from './client-source.ts';
+import type { ClientSource } from './client-source.ts';
 import { combine, fixedSource } from './combine.ts';
 import { hotDispatcher, type Undici } from './dispatcher.ts';
+import { RuntimeError } from './error.ts';
 import { HotAgent } from './https-agent.ts';
-import { openIdentity } from './identity.ts';
-import { type FollowOptions, resolveFollowOptions } from './options.ts';
+import { bareConfig, identityOf, isOurs, trustOf } from './kube-material.ts';
+import type { FollowOptions } from './options.ts';
+import type { StatusSource } from './status.ts';
 import { openToken, type Token } from './token.ts';
-import { openTrust, readBundle } from './trust.ts';
 
 /**
  * How {@link hotKubeConfig} follows the files of a kubeconfig.
@@ -25,7 +26,7 @@ import { openTrust, readBundle } from './trust.ts';
  */
 export type HotKubeConfigOptions = FollowOptions;
 
-interface Cluster {
+export interface Cluster {
   readonly name: string;
   readonly server: string;
   readonly caFile?: string;
@@ -35,7 +36,7 @@ interface Cluster {
   readonly proxyUrl?: string;
 }
 
-interface User {
+export interface User {
   readonly name: string;
   readonly certFile?: string;
   readonly certData?: string;
@@ -103,33 +104,6 @@ interface Pools {
   readonly dispatcher: Dispatcher | undefined;
 }
 
-const decoded = (base64: string | undefined): string | undefined =>
-  base64 === undefined || base64 === '' ? undefined : Buffer.from(base64, 'base64').toString('utf8');
-
-/** A file takes precedence over inline data, as in client-node. */
-async function trustOf(cluster: Cluster, options: FollowOptions): Promise<ClientSource> {
-  const follow = resolveFollowOptions(options);
-  if (cluster.skipTLSVerify) return fixedSource({}, follow, false);
-  if (cluster.caFile) return (await openTrust(cluster.caFile, options))[SOURCE];
-  const ca = decoded(cluster.caData);
-  if (ca === undefined) return fixedSource({}, follow);
-  return fixedSource({ ca: readBundle(Buffer.from(ca), `caData of cluster ${cluster.name}`).pem }, follow);
-}
-
-async function identityOf(user: User, options: FollowOptions): Promise<ClientSource | undefined> {
-  if (user.certFile && user.keyFile) {
-    return (await openIdentity({ cert: user.certFile, key: user.keyFile }, options))[SOURCE];
-  }
-  const pems: Pems = { cert: decoded(user.certData), key: decoded(user.keyData) };
-  return pems.cert === undefined ? undefined : fixedSource(pems, resolveFollowOptions(options));
-}
-
-/** client-node itself handles proxies, plain HTTP, and a certificate from a file with an inline key. */
-const isOurs = (cluster: Cluster, user: User): boolean =>
-  cluster.server.startsWith('https:') &&
-  !cluster.proxyUrl &&
-  Boolean(user.certFile) === Boolean(user.keyFile);
-
 /** The base class of an undici agent, from the undici version that client-node uses. */
 function dispatcherClassOf(agent: Undici['Agent']): Undici['Dispatcher'] {
   let found = agent as unknown as Undici['Dispatcher'];
@@ -158,18 +132,6 @@ async function undiciOf(original: KubeConfigLike, bare: KubeConfigLike): Promise
   const Agent = made.constructor as Undici['Agent'];
   void made.destroy().catch(() => undefined);
   return { Agent, Dispatcher: dispatcherClassOf(Agent) };
-}
-
-function bareConfig(kc: KubeConfigLike, cluster: Cluster, user: User): KubeConfigLike {
-  const { caFile: _caFile, caData: _caData, ...restOfCluster } = cluster;
-  const { certFile: _c, certData: _cd, keyFile: _k, keyData: _kd, ...restOfUser } = user;
-  const bareUser = user.authProvider?.config?.tokenFile
-    ? { ...restOfUser, authProvider: undefined }
-    : restOfUser;
-  return Object.create(kc, {
-    getCurrentCluster: { value: () => restOfCluster },
-    getCurrentUser: { value: () => bareUser },
-  }) as KubeConfigLike;
 }
 
 function poolsOf(access: Access, cluster: Cluster, { cert, key }: RequestOptions): Pools {
@@ -224,24 +186,29 @@ export async function hotKubeConfig<Config extends KubeConfigLike>(
     applySecurityAuthentication: kc.applySecurityAuthentication,
   };
 
+  const shown: StatusSource[] = [];
+
   const open = async (cluster: Cluster, user: User): Promise<Access> => {
     const tokenFile = user.authProvider?.config?.tokenFile;
     const bare = bareConfig(kc, cluster, user);
     const trust = await trustOf(cluster, options);
     const identity = await identityOf(user, options);
-    return {
-      source: identity === undefined ? trust : combine(trust, identity),
-      token: tokenFile === undefined ? undefined : await openToken(tokenFile, options),
+    const token = tokenFile === undefined ? undefined : await openToken(tokenFile, options);
+    const access = {
+      source: identity === undefined ? trust.source : combine(trust.source, identity.source),
+      token,
       bare,
       undici: await undiciOf(original, bare),
       pools: new Map(),
     };
+    shown.push(...[trust.shown, identity?.shown, token].filter((source) => source !== undefined));
+    return access;
   };
 
-  const opened = new WeakMap<Cluster, WeakMap<User, Promise<Access>>>();
+  const accesses = new WeakMap<Cluster, WeakMap<User, Promise<Access>>>();
   const accessTo = (cluster: Cluster, user: User): Promise<Access> => {
-    const users = opened.get(cluster) ?? new WeakMap<User, Promise<Access>>();
-    opened.set(cluster, users);
+    const users = accesses.get(cluster) ?? new WeakMap<User, Promise<Access>>();
+    accesses.set(cluster, users);
     const known = users.get(user);
     if (known !== undefined) return known;
     const opening = open(cluster, user);
@@ -283,8 +250,34 @@ export async function hotKubeConfig<Config extends KubeConfigLike>(
     },
   };
   Object.assign(kc, hot);
+  SHOWN.set(kc, shown);
   const cluster = kc.getCurrentCluster();
   const user = kc.getCurrentUser();
   if (cluster !== null && user !== null && isOurs(cluster, user)) await accessTo(cluster, user);
   return kc;
+}
+
+/** The sources of each KubeConfig, also of contexts that are used later. */
+const SHOWN = new WeakMap<KubeConfigLike, readonly StatusSource[]>();
+
+/**
+ * What {@link hotKubeConfig} has opened for a KubeConfig, for {@link serveStatus}: CA, client certificate and token. The list grows when another
+ * context is used for the first time. A CA that stands in the kubeconfig itself is in it too: no rotation reaches it.
+ *
+ * @example
+ * ```ts
+ * import { KubeConfig } from '@kubernetes/client-node';
+ * import { serveStatus } from '@handover/runtime';
+ * import { hotKubeConfig, kubeConfigSources } from '@handover/runtime/kubernetes';
+ *
+ * const kc = new KubeConfig();
+ * kc.loadFromFile('/etc/mesh/kubeconfig');
+ * await hotKubeConfig(kc);
+ * await serveStatus({ port: 8081, sources: kubeConfigSources(kc) });
+ * ```
+ */
+export function kubeConfigSources(kc: KubeConfigLike): readonly StatusSource[] {
+  const shown = SHOWN.get(kc);
+  if (shown !== undefined) return shown;
+  throw new RuntimeError('OPTION_INVALID', 'kubeConfigSources: give hotKubeConfig this KubeConfig first');
 }

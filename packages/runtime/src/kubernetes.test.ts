@@ -1,9 +1,10 @@
+import { parseCertificates } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { loadClientNode1, loadClientNode2 } from '../test/client-node.ts';
 import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, httpsServer, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
-import { hotKubeConfig, inCluster } from './kubernetes.ts';
+import { hotKubeConfig, inCluster, kubeConfigSources } from './kubernetes.ts';
 
 const one = new MockCa('one');
 const two = new MockCa('two');
@@ -84,6 +85,38 @@ describe.each([
       await ok(list());
       return shown.some((issuer) => issuer.startsWith('two'));
     });
+  });
+
+  test('hotKubeConfig tells which CA, certificate and token it has loaded, of each context that is in use', async () => {
+    const volume = scope.volume({ ...files(one.leaf(), one), token: 'first' });
+    const target = scope.add(await httpsServer(one));
+    const { kc, list } = await make(
+      target,
+      { caFile: volume.path('ca.crt') },
+      {
+        certFile: volume.path('tls.crt'),
+        keyFile: volume.path('tls.key'),
+        authProvider: { name: 'tokenFile', config: { tokenFile: volume.path('token') } },
+      },
+    );
+    const sources = kubeConfigSources(kc);
+    const statuses = () => sources.map((source) => source.status());
+    const loaded = ({ pem }: MockCa) => [parseCertificates(pem).certificates[0]?.fingerprint];
+    expect(statuses()).toMatchObject([
+      { kind: 'trust', path: volume.path('ca.crt'), anchors: loaded(one) },
+      { kind: 'identity', path: volume.path('tls.crt') },
+      { kind: 'token' },
+    ]);
+    volume.write({ ...files(two.leaf(), two), token: 'second' });
+    await eventually(async () => statuses()[0]?.anchors?.[0] === loaded(two)[0]);
+    const caData = Buffer.from(one.pem).toString('base64');
+    kc.addCluster({ name: 'inline', server: target.url, caData, skipTLSVerify: false });
+    kc.addUser({ name: 'plain' });
+    kc.addContext({ name: 'inline', cluster: 'inline', user: 'plain' });
+    kc.setCurrentContext('inline');
+    await list();
+    expect(statuses()[3]).toMatchObject({ path: 'caData of cluster inline', anchors: loaded(one), loads: 1 });
+    expect(() => kubeConfigSources({ ...kc } as never)).toThrow(/hotKubeConfig/);
   });
 
   test('hotKubeConfig pools connections', async () => {

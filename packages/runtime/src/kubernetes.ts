@@ -1,2 +1,7 @@
 export { type InCluster, type InClusterOptions, inCluster } from './in-cluster.ts';
-export { type HotKubeConfigOptions, hotKubeConfig, type KubeConfigLike } from './kube-config.ts';
+export {
+  type HotKubeConfigOptions,
+  hotKubeConfig,
+  type KubeConfigLike,
+  kubeConfigSources,
+} from './kube-config.ts';

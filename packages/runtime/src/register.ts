@@ -2,7 +2,7 @@
 import { register } from './register/register.ts';
 
 try {
-  await register(process.env);
+  await register(process.env, import.meta.url);
 } catch (error) {
   // The program must not start with trust that is not what its environment asks for.
   const { code = 'FAILED', message } = error as NodeJS.ErrnoException;

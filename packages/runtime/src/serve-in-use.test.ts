@@ -27,6 +27,34 @@ test('a server that listens again after it was closed shows the newest certifica
   await readByte({ port: again.port, ca: one.pem });
 });
 
+test('a server that listens again and refuses the newest certificate is shown with the one that it took last', async () => {
+  const volume = scope.volume(files(one.leaf(), one));
+  const identity = await scope.identity(volume);
+  const server = identity.serve(createServer({}, hello));
+  const { leaf, anchors } = identity.status();
+  await (await listen(server)).close();
+  volume.write(files(two.leaf(), two));
+  await next(identity, 'reloaded');
+  expect(identity.status().leaf).not.toEqual(leaf);
+  const { setSecureContext } = server;
+  server.setSecureContext = () => {
+    throw new Error('refused');
+  };
+  const again = scope.add(await listen(server));
+  await readByte({ port: again.port, ca: one.pem });
+  expect(identity.status()).toMatchObject({ leaf, anchors, lastFailure: { code: 'LOAD_FAILED' } });
+  // A second change that is refused leaves it with the same.
+  volume.write(files(two.leaf(), one, two));
+  await identity.reload();
+  expect(identity.status()).toMatchObject({ leaf, anchors });
+  server.setSecureContext = setSecureContext;
+  volume.write(files(two.leaf(), two));
+  await identity.reload();
+  await readByte({ port: again.port, ca: two.pem });
+  expect(identity.status().lastFailure).toBeUndefined();
+  expect(identity.status().leaf).not.toEqual(leaf);
+});
+
 const OLD = JSON.stringify({ ciphers: ['TLS_AES_128_GCM_SHA256'], minTLSVersion: 'VersionTLS13' });
 const NEW = JSON.stringify({ ciphers: ['TLS_AES_256_GCM_SHA384'], minTLSVersion: 'VersionTLS13' });
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -2,6 +2,7 @@ import { type Clock, HandoverError } from '@handover/material';
 import { mustBePort, mustBeSources, mustKnowOptions } from './arguments.ts';
 import { clockIn } from './clock-option.ts';
 import { isClusterWorker } from './cluster-process.ts';
+import { withDefaultTrust } from './default-trust.ts';
 import { RuntimeError } from './error.ts';
 import { type Shown, type StatusSource, shownOf } from './status.ts';
 import { groupOf, kinOn, Worker, withOwnWorkers } from './status-cluster.ts';
@@ -121,7 +122,7 @@ async function start(options: StatusOptions): Promise<StatusServer> {
     throw new RuntimeError('OPTION_INVALID', 'serveStatus takes exactly one of port, socket and file');
   }
   options.signal?.throwIfAborted();
-  return serveShown(options, shownOf(options.sources));
+  return serveShown(options, withDefaultTrust(shownOf(options.sources), clockIn(options)));
 }
 
 /**

@@ -106,13 +106,31 @@ export interface StatusSource {
 
 /** What a process shows of itself. */
 export interface Shown {
-  /** Undefined: a thread of the process does not say what it has loaded. */
+  /** Undefined: a thread or a server of the process does not say what it uses. */
   statuses(): readonly SourceStatus[] | undefined;
   onChange(listener: () => void): void;
 }
 
+/** What the servers of a source use beside it; undefined: that cannot be said. */
+export const BESIDE: unique symbol = Symbol.for('@handover/runtime/beside') as never;
+
+interface WithServers extends StatusSource {
+  [BESIDE]?(): readonly StatusSource[] | undefined;
+}
+
+/** The sources and what is used beside them, each once. */
+function withBeside(sources: readonly WithServers[]): readonly StatusSource[] | undefined {
+  const all = new Set<StatusSource>(sources);
+  for (const source of sources) {
+    const beside = source[BESIDE] === undefined ? [] : source[BESIDE]();
+    if (beside === undefined) return undefined;
+    for (const one of beside) all.add(one);
+  }
+  return [...all];
+}
+
 export const shownOf = (sources: readonly StatusSource[]): Shown => ({
-  statuses: () => sources.map((source) => source.status()),
+  statuses: () => withBeside(sources)?.map((source) => source.status()),
   // Not on `kept`: a listener there would silence the process warning.
   onChange: (listener) => {
     for (const source of sources) source.on('reloaded', listener);

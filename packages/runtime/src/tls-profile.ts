@@ -138,9 +138,15 @@ export class TlsProfile extends Followed<'profile', LoadedProfile> {
     this.follower.complain(thrown, by);
   }
 
-  /** @internal that server has taken it, or is closed */
+  /** @internal that server has taken it */
   taken(by: object): void {
-    this.follower.usage.taken(by);
+    this.follower.usage.taken(by, this.follower.loaded);
+    this.#compare();
+  }
+
+  /** @internal that server is closed */
+  gone(by: object): void {
+    this.follower.usage.gone(by);
     this.#compare();
   }
 

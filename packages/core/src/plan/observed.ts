@@ -87,7 +87,7 @@ export interface Proof {
   readonly anchors?: readonly string[];
   /** Whether `anchors` is all of them; a canary shows only what it tried. */
   readonly complete?: boolean;
-  /** CAs whose canary it refused, beside a control that it refused too. */
+  /** CAs whose canary it did not accept. */
   readonly refuses?: readonly string[];
   /** CA that signed the leaf it serves. */
   readonly issuer?: string;

@@ -1,7 +1,7 @@
 import type { Proof, Unread } from '@handover/core';
-import type { Instant } from '@handover/material';
+import type { Duration, Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
-import { answerOf, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
+import { answerOf, type ProbeResult, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
 import { type DocumentRead, unreadable, unreadOf } from './read-document.ts';
 import { askStatus } from './status-document.ts';
 import type { Endpoint } from './whereabouts.ts';
@@ -11,6 +11,8 @@ export interface Asking {
   readonly authority: AuthorityId;
   readonly record: AuthorityRecord;
   readonly now: Instant;
+  /** How long what it denied counts beside what it shows. */
+  readonly reloadWithin: Duration;
   /** As of a `ProbeTarget`. */
   readonly otherLeaf?: ProbeTarget['otherLeaf'];
 }
@@ -21,6 +23,7 @@ export interface ProcessShown {
   readonly unread: Unread;
   readonly stripsCross: boolean;
   readonly pid?: number;
+  readonly saw?: ProbeResult['saw'];
 }
 
 /** Shows nothing of what it was to show. */
@@ -82,6 +85,7 @@ export const askProcess = async (
       ),
     ),
     stripsCross: probed?.stripsCross ?? false,
+    ...(probed?.saw === undefined ? {} : { saw: probed.saw }),
     ...(said.pid === undefined ? {} : { pid: said.pid }),
   };
 };

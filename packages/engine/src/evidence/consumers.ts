@@ -9,6 +9,7 @@ import { Turns } from '../scheduling/turns.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
+import { Wavering } from './wavering.ts';
 import type { DeclaredConsumer, Locator } from './whereabouts.ts';
 
 /** Stands for other programs that may present a Secret. */
@@ -57,6 +58,7 @@ export class DeclaredConsumers implements EvidenceSource {
   readonly #tools: ProbeTools;
   readonly #locator: Locator;
   readonly #turns: Turns;
+  readonly #wavering = new Wavering();
 
   constructor(tools: ProbeTools, locator: Locator) {
     this.#tools = tools;
@@ -128,14 +130,19 @@ export class DeclaredConsumers implements EvidenceSource {
     const { id, authority, oneOwner } = responsibilities;
     const share = oneOwner ? id : authority.metadata.namespace;
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
+    const { clock } = this.#tools;
+    const { reloadWithin } = responsibilities.policy;
+    const asking = { authority: id, record, now, reloadWithin, otherLeaf };
     const shown = await Promise.all(
-      found.endpoints.map((endpoint) =>
-        this.#turns.take(share, async () =>
-          this.#tools.clock.monotonic() < until
-            ? askProcess(endpoint, { authority: id, record, now, otherLeaf }, this.#tools)
+      found.endpoints.map(async (endpoint, index) => {
+        const one = await this.#turns.take(share, async () =>
+          clock.monotonic() < until
+            ? askProcess(endpoint, asking, this.#tools)
             : silent('it was not asked in time; the next look asks it'),
-        ),
-      ),
+        );
+        const key = `${id} ${name} ${endpoint.uid ?? index}`;
+        return this.#wavering.weigh(key, one, asking, clock.monotonic());
+      }),
     );
     return {
       instances: shown.map((one, index) => {

@@ -13,15 +13,21 @@ export type HandshakeResult =
   /** No TLS server answers; `why` is read after its address: "refuses the connection (ECONNREFUSED)". */
   | { readonly kind: 'unreachable'; readonly why: string }
   /**
-   * `accepted`: undefined when neither a ticket, nor data, nor an end came. `completed`: whether the handshake came to its end,
-   * which over TLS 1.3 a client sees before the server has looked at its certificate.
+   * `completed`: whether the handshake came to its end, which over TLS 1.3 a client sees before the server has looked at its
+   * certificate.
    */
   | {
       readonly kind: 'done';
       readonly chain: readonly Certificate[];
-      readonly accepted: boolean | undefined;
+      readonly verdict: Verdict;
       readonly completed: boolean;
     };
+
+/**
+ * How a server answers a client certificate: with a ticket or data, with a TLS alert, with an end of the connection that has no
+ * alert (which is how Node's servers refuse a client, but also how a worker ends), with a reset or another failure, or not at all.
+ */
+export type Verdict = 'accepted' | 'refused' | 'closed' | 'reset' | 'silent';
 
 const TIMEOUT_MS = 2_000;
 /** Measured: a ticket within 2 ms, a refusal within 3; generous for a machine that is busy. */
@@ -47,7 +53,7 @@ const NOT_TLS = [
   'ERR_SSL_RECORD_LAYER_FAILURE',
 ];
 
-/** Why there is no TLS server at the other end; undefined: there is one, and it refuses us. */
+/** Why there is no TLS server at the other end; undefined: there is one. */
 const noTlsServer = ({ code = '', message }: NodeJS.ErrnoException): string | undefined => {
   if (NO_SERVER.includes(code)) return `cannot be reached (${code})`;
   // Node 20 gives EPROTO for some of them.
@@ -55,6 +61,14 @@ const noTlsServer = ({ code = '', message }: NodeJS.ErrnoException): string | un
     NOT_TLS.includes(code) || (code === 'EPROTO' && /wrong version number|packet length/.test(message));
   return isPlain ? 'does not speak TLS' : undefined;
 };
+
+/**
+ * OpenSSL names the alert in the code, as ERR_SSL_TLSV1_ALERT_UNKNOWN_CA; Node 20 gives EPROTO for some of them. An internal error
+ * (RFC 8446 §6.2) is none of the peer's certificate: a server that is out of memory sends it too.
+ */
+const isRefusal = ({ code = '', message }: NodeJS.ErrnoException): boolean =>
+  (code.includes('_ALERT_') || (code === 'EPROTO' && /\balert\b/.test(message))) &&
+  !/internal.error/i.test(code + message);
 
 /** Where to connect, and how the handshake begins. */
 export interface Door {
@@ -94,7 +108,7 @@ const startedTls = async (
 
 /**
  * A real, full handshake; nothing is sent and nothing resumed. On TLS 1.3 a refused client still sees `secureConnect`: a
- * ticket or data means accepted, an end or an alert refused, neither is no answer.
+ * ticket or data means accepted, an alert refused; what else ends a connection says nothing of the certificate.
  */
 export const handshake = async (
   clock: Clock,
@@ -124,17 +138,16 @@ export const handshake = async (
       plain?.destroy();
       resolve(result);
     };
-    const verdict = (accepted: boolean | undefined): void =>
-      end({ kind: 'done', chain, accepted, completed: isSecure });
+    const done = (verdict: Verdict): void => end({ kind: 'done', chain, verdict, completed: isSecure });
     const unreachable = (why: string): void => end({ kind: 'unreachable', why });
     let timer = clock.after(TIMEOUT_MS, () =>
       unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`),
     );
     socket.on('session', () => {
       gotTicket = true;
-      if (isSecure) verdict(true);
+      if (isSecure) done('accepted');
     });
-    socket.on('data', () => verdict(true));
+    socket.on('data', () => done('accepted'));
     socket.on('secureConnect', () => {
       isSecure = true;
       try {
@@ -143,19 +156,19 @@ export const handshake = async (
         return unreachable('serves a certificate that cannot be read');
       }
       // Without a client certificate only the chain matters; on TLS 1.2 the ticket came before.
-      if (client === undefined) return verdict(undefined);
-      if (gotTicket && socket.getProtocol() !== 'TLSv1.3') return verdict(true);
+      if (client === undefined) return done('silent');
+      if (gotTicket && socket.getProtocol() !== 'TLSv1.3') return done('accepted');
       timer.cancel();
-      timer = clock.after(VERDICT_MS, () => verdict(gotTicket ? true : undefined));
+      timer = clock.after(VERDICT_MS, () => done(gotTicket ? 'accepted' : 'silent'));
     });
-    const refused = (error?: NodeJS.ErrnoException): void => {
-      const why = error === undefined ? undefined : noTlsServer(error);
-      if (why === undefined) verdict(false);
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      const why = noTlsServer(error);
+      if (why === undefined) done(isRefusal(error) ? 'refused' : 'reset');
       else unreachable(why);
-    };
-    socket.on('error', refused);
+    });
     // An orderly end after a ticket: the client was accepted, and the server sent nothing.
-    const ended = (): void => verdict(isSecure && (gotTicket || socket.getTLSTicket() !== undefined));
+    const ended = (): void =>
+      done(isSecure && (gotTicket || socket.getTLSTicket() !== undefined) ? 'accepted' : 'closed');
     socket.on('end', ended);
     socket.on('close', ended);
   });

@@ -96,6 +96,86 @@ describe('A probe', () => {
     expect(halved.unread.leaf).toMatch(/ends the handshake before it shows a certificate/);
   });
 
+  /** One port whose connections are answered in this order, the last answer again and again. */
+  const answering = async (...answers: readonly ((socket: Socket) => void)[]): Promise<string> => {
+    let calls = 0;
+    const front = createPlainServer((socket) => {
+      socket.on('error', () => {});
+      answers[Math.min(calls++, answers.length - 1)]?.(socket);
+    });
+    await new Promise<void>((listening) => front.listen(0, '127.0.0.1', listening));
+    onTestFinished(() => void front.close());
+    return `127.0.0.1:${(front.address() as AddressInfo).port}`;
+  };
+  const reset = (socket: Socket): void => void socket.once('data', () => socket.resetAndDestroy());
+  const close = (socket: Socket): void => void socket.once('data', () => socket.end());
+  /** Alert unknown_ca (48), RFC 8446 §6.2. */
+  const alert = (socket: Socket): void =>
+    void socket.once('data', () => socket.end(Buffer.from('15030300020230', 'hex')));
+  /** Alert internal_error (80). */
+  const fault = (socket: Socket): void =>
+    void socket.once('data', () => socket.end(Buffer.from('15030300020250', 'hex')));
+  const onTo =
+    (address: string) =>
+    (socket: Socket): void => {
+      const onward = connectPlain(Number(address.split(':')[1]), '127.0.0.1');
+      onward.on('error', () => socket.destroy());
+      socket.on('error', () => onward.destroy());
+      socket.pipe(onward).pipe(socket);
+    };
+
+  test.each([
+    ['reset', reset],
+    ['closed early', close],
+    ['ended with an alert', alert],
+  ])(
+    'A server that accepts every client shows no trust when a connection with the control is %s',
+    async (_, interrupted) => {
+      const { files, bothCas, record } = await begin();
+      const open = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false });
+      const address = await answering(interrupted, onTo(open));
+      const { proofs, unread } = await probed({ address, mtls: true }, record);
+      expect(proofs.flatMap(({ anchors = [] }) => anchors)).toEqual([]);
+      expect(unread.trust).toBe(
+        `${address} accepts a client certificate of an unknown CA, and so does not show which CAs it trusts`,
+      );
+    },
+  );
+
+  test('A reset is no verdict on the control: a later alert is, and a close without an alert only when every try ends in one', async () => {
+    const { files, bothCas, record, next } = await begin();
+    const open = onTo(await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: false }));
+    const shown = async (...controls: readonly ((socket: Socket) => void)[]) => {
+      const [first, ...later] = controls as [(socket: Socket) => void];
+      const address = await answering(first, open, open, ...later.flatMap((control) => [open, control]));
+      return probed({ address, mtls: true }, record);
+    };
+    const anchorsOf = ({ proofs }: Awaited<ReturnType<typeof shown>>) =>
+      proofs.flatMap(({ anchors = [] }) => anchors);
+    expect(anchorsOf(await shown(reset, reset, alert, reset, reset))).toContain(next);
+    expect(anchorsOf(await shown(close, close, close, close, close))).toContain(next);
+    for (const controls of [
+      [alert, reset, reset, reset, reset],
+      [close, close, reset, close, close],
+      [reset, close, close, close, close],
+      [reset, fault, fault, fault, fault],
+    ]) {
+      const silent = await shown(...controls);
+      expect(anchorsOf(silent)).toEqual([]);
+      expect(silent.unread.trust).toMatch(
+        / ends connections with a client certificate of an unknown CA without a TLS alert/,
+      );
+    }
+  });
+
+  test('A canary whose connection is reset counts as refused: time alone must not speak for its CA', async () => {
+    const { files, bothCas, record, next, current } = await begin();
+    const mtls = await serve({ ...files, ca: bothCas, requestCert: true, rejectUnauthorized: true });
+    const address = await answering(onTo(mtls), reset, onTo(mtls));
+    const { proofs } = await probed({ address, mtls: true }, record);
+    expect(proofs[1]).toMatchObject({ anchors: [current], refuses: [next] });
+  });
+
   test('A probe believes no key id: the CA must have signed the leaf, and a leaf without a key id counts against all others', async () => {
     const { files, record } = await begin();
     const changed = (change: (der: Buffer) => void): TlsOptions => {

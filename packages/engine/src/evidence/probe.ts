@@ -5,7 +5,16 @@ import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
 import type { Canaries } from './canary.ts';
-import { type ClientCertificate, type HandshakeResult, handshake } from './handshake.ts';
+import { type ClientCertificate, handshake, type Verdict } from './handshake.ts';
+import {
+  acceptsAny,
+  type Knock,
+  noControl,
+  noVerdict,
+  probeTrust,
+  trustShown,
+  withoutAnchors,
+} from './probe-trust.ts';
 import { unreadOf } from './read-document.ts';
 
 export interface ProbeTools {
@@ -37,6 +46,17 @@ export interface ProbeResult {
   readonly stripsCross: boolean;
   /** What it was to show and did not. Of a server that answers, `trust` only with mTLS. */
   readonly unread: Unread;
+  readonly saw?: Saw;
+}
+
+/** All that the handshakes of one probe met: processes behind one port may differ. */
+export interface Saw {
+  /** CAs of which a canary was accepted. */
+  readonly accepted: readonly string[];
+  /** CAs of which a canary was refused. A reset is not among them. */
+  readonly refused: readonly string[];
+  /** CAs of the leaves. */
+  readonly issuers: readonly string[];
 }
 
 /** The result in one word, for metrics. */
@@ -49,11 +69,6 @@ export const answerOf = ({ proofs, stripsCross, unread }: ProbeResult): Answered
 /** For all handshakes of one probe: a slow server does not delay a look for longer. */
 const PROBE_MS = 10_000;
 const OUT_OF_TIME = `does not end the handshakes of a probe within ${PROBE_MS / 1000} s`;
-
-type Knock = (
-  client: ClientCertificate | undefined,
-  newest?: 'TLSv1.2' | 'TLSv1.3',
-) => Promise<HandshakeResult>;
 
 const knockAt = ({ address, at, starttls }: ProbeTarget, clock: Clock, until: number): Knock => {
   const colon = address.lastIndexOf(':');
@@ -90,35 +105,38 @@ export async function probe(
   // A server that requires a client certificate presents its own chain before it refuses.
   const first = await knock(target.mtls ? control : undefined);
   if (first.kind === 'unreachable') return nothing(first.why);
-  const checks = target.mtls && first.accepted === false;
-  const trust = checks ? await probeTrust(target.authority, knock, record, tools.canaries, now) : undefined;
+  const trust =
+    target.mtls && !acceptsAny([first.verdict])
+      ? await probeTrust(target.authority, knock, record, control, tools.canaries, now)
+      : undefined;
   // On TLS 1.2 a refusal ends the handshake before the chain is available; an accepted canary has it.
   const chain = first.chain.length > 0 ? first.chain : (trust?.chain ?? []);
-  // An accepted canary leaves no refusal in the server's log.
   const newest = trust?.accepted[0];
-  const looks = await lookAgain(clock, knock, newest?.canary ?? (target.mtls ? control : undefined), record);
+  const looks = await lookAgain(clock, knock, target.mtls ? control : undefined, newest?.canary, record);
   // A probe that ran out of time proves nothing, nor does one that met a process which does not answer.
   if (clock.monotonic() >= until) return nothing(OUT_OF_TIME);
   if ('why' in looks) return nothing(looks.why);
   const shown = [chain, ...looks.chains].map((one) => servedBy(one, record));
   const seen = shown.flatMap((one) => one ?? []);
   const served = seen.length < shown.length ? undefined : oldestOf(seen, record);
-  const trusts =
-    trust === undefined ? undefined : trustShown(trust, looks.isRefused ? newest : undefined, now);
+  const noTrust = target.mtls ? (noControl(first.verdict, looks.controls) ?? noVerdict(trust)) : undefined;
+  const trusts = trust && trustShown(trust, looks.isRefused ? newest : undefined, now);
   const proofs: Proof[] = [
     ...(served === undefined
       ? []
       : [{ by: 'probed', at: now, issuer: served.issuer, leaves: leavesIn(seen, target) } as const]),
-    ...(trusts === undefined ? [] : [trusts]),
+    ...(trusts === undefined ? [] : [noTrust === undefined ? trusts : withoutAnchors(trusts)]),
   ];
-  const noTrust = checks
-    ? 'gave no verdict on a client certificate of this authority'
-    : 'accepts a client certificate of an unknown CA, and so does not show which CAs it trusts';
   return {
     proofs,
     stripsCross: strips(chain, record, served?.issuer),
+    saw: {
+      accepted: noTrust === undefined ? (trust?.accepted ?? []).map(({ fingerprint }) => fingerprint) : [],
+      refused: [...(trust?.refuses ?? []), ...(looks.isDenied && newest ? [newest.fingerprint] : [])],
+      issuers: seen.map(({ issuer }) => issuer),
+    },
     unread: unreadOf(
-      target.mtls && trusts === undefined ? says(noTrust) : undefined,
+      noTrust === undefined ? undefined : says(noTrust),
       served === undefined ? says(noCertificate([chain, ...looks.chains])) : undefined,
     ),
   };
@@ -132,30 +150,47 @@ const noCertificate = (chains: readonly (readonly Certificate[])[]): string =>
 const MORE_LOOKS = 4;
 const BETWEEN_LOOKS_MS = 150;
 
+interface MoreLooks {
+  readonly chains: readonly (readonly Certificate[])[];
+  /** Whether a process did not accept the canary. */
+  readonly isRefused: boolean;
+  /** Whether a process refused it, and not only broke off the connection with a reset. */
+  readonly isDenied: boolean;
+  /** What became of the control after an accepted canary. */
+  readonly controls: readonly Verdict[];
+}
+
 /**
  * The processes of one server load a new leaf, and a new CA, one after the other: nginx's old workers accept connections for a moment
  * after the new ones have started (seen: five handshakes in a row, after a probe had met a new one). So during a rotation one handshake
- * is not enough. `client`: the canary of the newest generation that was accepted; a process that refuses it has not loaded that CA.
+ * is not enough. `canary`: that of the newest generation that was accepted; a process that does not accept it has not loaded that CA.
  */
 const lookAgain = async (
   clock: Clock,
   knock: Knock,
-  client: ClientCertificate | undefined,
+  control: ClientCertificate | undefined,
+  canary: ClientCertificate | undefined,
   { state }: AuthorityRecord,
-): Promise<
-  | { readonly chains: readonly (readonly Certificate[])[]; readonly isRefused: boolean }
-  | { readonly why: string }
-> => {
+): Promise<MoreLooks | { readonly why: string }> => {
   const chains: (readonly Certificate[])[] = [];
+  const controls: Verdict[] = [];
   let isRefused = false;
+  let isDenied = false;
   for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
     await clock.sleep(BETWEEN_LOOKS_MS);
-    const result = await knock(client);
+    const result = await knock(canary ?? control);
     if (result.kind === 'unreachable') return { why: result.why };
-    isRefused ||= result.accepted === false;
     chains.push(result.chain);
+    const isOpen = acceptsAny([result.verdict]);
+    isRefused ||= !isOpen;
+    isDenied ||= !isOpen && result.verdict !== 'reset';
+    if (canary === undefined || !isOpen) continue;
+    const again = await knock(control);
+    if (again.kind === 'unreachable') return { why: again.why };
+    controls.push(again.verdict);
+    if (again.chain.length > 0) chains.push(again.chain);
   }
-  return { chains, isRefused };
+  return { chains, isRefused, isDenied, controls };
 };
 
 interface Served {
@@ -210,75 +245,4 @@ const strips = (
   if (current === undefined || current.anchors[0].fingerprint !== issuer) return false;
   const cross = state.crosses.find(({ of }) => of === current.number);
   return cross !== undefined && !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
-};
-
-/**
- * BoringSSL, and so Envoy, keeps its TLS 1.3 tickets until it has data to send (ssl/tls13_server.cc): a client that says nothing does not
- * learn that it was accepted. Over TLS 1.2 a server that looks at certificates within the handshake ends it only for a client that it accepts;
- * the control, for which it must not end, shows that it does. Never a refusal: over TLS 1.3 that is seen, and here it may have other reasons.
- */
-const acceptsOverOlder = async (
-  knock: Knock,
-  canary: ClientCertificate,
-  control: ClientCertificate,
-): Promise<true | undefined> => {
-  const refused = await knock(control, 'TLSv1.2');
-  if (refused.kind === 'unreachable' || refused.completed) return undefined;
-  const result = await knock(canary, 'TLSv1.2');
-  return result.kind === 'done' && result.completed ? true : undefined;
-};
-
-interface Accepted {
-  readonly fingerprint: string;
-  readonly canary: ClientCertificate;
-}
-
-interface TrustSeen {
-  readonly chain: readonly Certificate[];
-  /** Newest generation first. */
-  readonly accepted: readonly Accepted[];
-  readonly refuses: readonly string[];
-}
-
-/** `refused`: accepted at first, and refused by another process behind the same port. */
-const trustShown = (
-  { accepted, refuses }: TrustSeen,
-  refused: Accepted | undefined,
-  now: Instant,
-): Proof | undefined => {
-  const anchors = accepted.filter((one) => one !== refused).map(({ fingerprint }) => fingerprint);
-  const all = refused === undefined ? refuses : [...refuses, refused.fingerprint];
-  return anchors.length + all.length === 0 ? undefined : { by: 'probed', at: now, anchors, refuses: all };
-};
-
-/** One canary per generation that can sign; the same port has refused the control. */
-const probeTrust = async (
-  authority: AuthorityId,
-  knock: Knock,
-  record: AuthorityRecord,
-  canaries: Canaries,
-  now: Instant,
-): Promise<TrustSeen> => {
-  let chain: readonly Certificate[] = [];
-  const accepted: Accepted[] = [];
-  const refuses: string[] = [];
-  const newestFirst = [...record.state.generations].sort((a, b) => b.number - a.number);
-  for (const {
-    number,
-    anchors: [{ fingerprint }],
-    role,
-  } of newestFirst) {
-    if (role === 'previous' || role === 'distrusted') continue;
-    const canary = await canaries.of(authority, record, number, now);
-    if (canary === undefined) continue;
-    const result = await knock(canary);
-    if (result.kind === 'unreachable') continue;
-    const isAccepted =
-      result.accepted ?? (await acceptsOverOlder(knock, canary, await canaries.control(now)));
-    if (isAccepted === undefined) continue;
-    if (result.chain.length > 0) chain = result.chain;
-    if (isAccepted) accepted.push({ fingerprint, canary });
-    else refuses.push(fingerprint);
-  }
-  return { chain, accepted, refuses };
 };

@@ -5,7 +5,7 @@ const MAX_KNOWN = 64;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----([^-]+)-----END CERTIFICATE-----/g;
 
 type Text = string | Uint8Array;
-const isText = (part: unknown): part is Text => typeof part === 'string' || part instanceof Uint8Array;
+export const isText = (part: unknown): part is Text => typeof part === 'string' || part instanceof Uint8Array;
 const textOf = (part: Text): string => Buffer.from(part).toString('latin1');
 const bare = (body: string): string => body.replace(/\s/g, '');
 
@@ -56,6 +56,15 @@ export class KnownTexts {
 
   has(option: unknown): boolean {
     return this.in(option).size > 0;
+  }
+
+  /** Whether the option has a certificate of a version of the file. */
+  touches(option: unknown): boolean {
+    this.in(option);
+    const given = new Set(this.#pick(certificatesIn(option)));
+    return [...this.#known].some((version) =>
+      version.split(' ').some((certificate) => given.has(certificate)),
+    );
   }
 
   /** The certificates of each version of the file that is in the option as a whole. */

@@ -1,13 +1,18 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { SecureContext, SecureContextOptions } from 'node:tls';
 import * as tls from 'node:tls';
+import { type Clock, encodePem } from '@handover/material';
 import { SOURCE } from '../client-source.ts';
+import { systemClock } from '../clock.ts';
 import type { Identity } from '../identity.ts';
+import type { Shown } from '../status.ts';
 import { sessionIdContextFor, ticketKeysFor } from '../ticket-keys.ts';
 import type { TlsProfile } from '../tls-profile.ts';
 import type { Trust } from '../trust.ts';
 import { keysBeside } from './keys.ts';
-import { asLeaf, asSet, KnownTexts, partsOf, withoutCertificates } from './known-texts.ts';
+import { asLeaf, asSet, isText, KnownTexts, partsOf, withoutCertificates } from './known-texts.ts';
+import { Unfollowed } from './unfollowed.ts';
 
 export interface Sources {
   readonly trust?: Trust | undefined;
@@ -24,6 +29,11 @@ export interface Followed {
   readonly profile: boolean;
   /** What the program lists beside the contents of the files. */
   readonly own: Own;
+}
+
+/** The native half of a context, as `node:tls` keeps it. */
+interface NativeLeaf {
+  getCertificate(): Buffer | null | undefined;
 }
 
 interface Own {
@@ -71,9 +81,11 @@ export class FollowedMaterial {
   version = 1;
   #isRefused = false;
   readonly #contexts = new Set<WeakRef<SecureContext>>();
+  readonly #unfollowed: Unfollowed;
 
-  constructor(sources: Sources) {
+  constructor(sources: Sources, clock: Clock = systemClock) {
     this.#sources = sources;
+    this.#unfollowed = new Unfollowed(clock);
     const { trust, identity, profile } = sources;
     if (trust !== undefined) this.#cas = new KnownTexts(trust.status().path, asSet);
     if (identity !== undefined) this.#leaves = new KnownTexts(identity.status().path, asLeaf);
@@ -102,6 +114,38 @@ export class FollowedMaterial {
     if (ca !== undefined || !(identity || profile)) this.#sources.trust?.[SOURCE].complain(thrown);
     if (identity) this.#sources.identity?.[SOURCE].complain(thrown);
     if (profile) this.#sources.profile?.complain(thrown);
+  }
+
+  /** The sources of `shown`, and what contexts of the program use that do not follow them. */
+  beside(shown: Shown): Shown {
+    return {
+      statuses: () => {
+        const own = shown.statuses();
+        return own && [...own, ...this.#unfollowed.statuses()];
+      },
+      onChange: (listener) => shown.onChange(listener),
+    };
+  }
+
+  /** A context was made with these options: what of them is not followed is shown as it is. */
+  made(context: SecureContext, options: SecureContextOptions, followed: Followed | undefined): void {
+    const { ca, cert, pfx } = options;
+    if (ca && followed?.ca === undefined && this.#cas?.touches(ca))
+      this.#unfollowed.trusts(partsOf(ca).filter(isText), context);
+    if (cert === undefined && pfx === undefined) return;
+    const own =
+      followed?.identity === true || partsOf(cert).length > 1
+        ? (followed?.own.cert ?? partsOf(cert)).filter(isText).map((part) => new X509Certificate(part).raw)
+        : [(context.context as NativeLeaf).getCertificate()];
+    for (const der of own) {
+      if (der !== null && der !== undefined)
+        this.#unfollowed.shows(der, this.#leaves?.has(encodePem('CERTIFICATE', der)) ?? false, context);
+    }
+  }
+
+  /** The program has added this CA to a context. */
+  addedTo(context: SecureContext, pem: string | Buffer): void {
+    if (!this.isOfFile(pem) && this.#cas?.touches([pem])) this.#unfollowed.trusts([pem], context);
   }
 
   /** Undefined: the program sets everything itself, and no CA can be added that is followed. */

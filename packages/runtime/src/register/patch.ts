@@ -29,7 +29,11 @@ function followContexts(material: FollowedMaterial): void {
 
   const made = (options: SecureContextOptions = {}): SecureContext => {
     const followed = material.followedIn(options, serves);
-    if (followed === undefined) return createSecureContext(options);
+    if (followed === undefined) {
+      const own = createSecureContext(options);
+      material.made(own, options, undefined);
+      return own;
+    }
     const own: (string | Buffer)[] = [];
     const follows = (): boolean => material.follows(followed, own);
     let newest: unknown;
@@ -50,6 +54,7 @@ function followContexts(material: FollowedMaterial): void {
       native.addCACert = (pem) => {
         addCACert(pem);
         own.push(pem);
+        material.addedTo(live ?? context, pem);
         // An older text of the file stands for the newest one. A half that was kept over a change is used no more.
         if (material.isOfFile(pem) || native !== newest) version = 0;
         keep();
@@ -60,7 +65,10 @@ function followContexts(material: FollowedMaterial): void {
     };
     const first = build();
     // For one connection that is made now; Node 26 takes such a context apart afterwards.
-    if ((options as { readonly singleUse?: boolean }).singleUse) return first;
+    if ((options as { readonly singleUse?: boolean }).singleUse) {
+      material.made(first, options, followed);
+      return first;
+    }
     const get = (): unknown => {
       if (version === material.version || !follows()) return newest;
       version = material.version;
@@ -72,6 +80,7 @@ function followContexts(material: FollowedMaterial): void {
       return newest;
     };
     live = Object.create(first, { context: { get, enumerable: true } }) as SecureContext;
+    material.made(live, options, followed);
     keep();
     return live;
   };
