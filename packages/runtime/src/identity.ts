@@ -9,6 +9,7 @@ import { refuseOn } from './only-node.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import { type ServeOptions, serve } from './serve.ts';
 import { leafStatus, type SourceStatus } from './status.ts';
+import { anchorsOf } from './trust.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 
@@ -83,7 +84,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
       kind: 'identity',
       ...this.commonStatus(),
       hash,
-      ...(bundle === undefined ? {} : { anchors: bundle.certificates.map(({ fingerprint }) => fingerprint) }),
+      ...(bundle === undefined ? {} : { anchors: anchorsOf(bundle) }),
       leaf: leafStatus(leaf),
     };
   }
