@@ -3,7 +3,7 @@ import { createServer, get } from 'node:https';
 import { createInterface } from 'node:readline';
 import { openIdentity, serveStatus } from '@handover/runtime';
 
-let identity;
+let agent;
 
 const listening = (server) =>
   new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server.address().port)));
@@ -11,7 +11,8 @@ const listening = (server) =>
 const commands = {
   async open({ dir, pollMs }) {
     const files = { cert: `${dir}/tls.crt`, key: `${dir}/tls.key`, ca: `${dir}/ca.crt` };
-    identity = await openIdentity(files, { pollMs });
+    const identity = await openIdentity(files, { pollMs });
+    agent = identity.httpsAgent();
     const answer = (_, response) => response.setHeader('connection', 'close').end('hello');
     const server = await listening(identity.serve(createServer({ requestCert: true }, answer)));
     const { port } = await serveStatus({ port: 0, host: '127.0.0.1', sources: [identity] });
@@ -19,7 +20,7 @@ const commands = {
   },
   dial: ({ port }) =>
     new Promise((resolve, reject) => {
-      get({ host: 'localhost', family: 4, port, agent: identity.httpsAgent() }, (response) => {
+      get({ host: 'localhost', family: 4, port, agent }, (response) => {
         response
           .once('error', reject)
           .once('end', () => resolve({}))

@@ -1,4 +1,4 @@
-import { createServer, request } from 'node:https';
+import { createServer, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Connect, Dial } from './case.ts';
@@ -56,40 +56,59 @@ export const connect = (
     asked.end();
   });
 
-/** A server that the client is to meet, for as long as `dialled` runs. It offers sessions: a client that resumes one is caught. */
-export const serveFor = async (
-  { serves, accepts }: Dial,
-  material: Material,
-  dialled: (port: number) => Promise<void>,
-): Promise<Met> => {
-  const { cert, key } = material.pair(serves);
-  let met: Met = { seen: undefined, resumed: false, why: 'no request came' };
-  const server = createServer(
-    {
+const NO_REQUEST: Met = { seen: undefined, resumed: false, why: 'no request came' };
+
+/**
+ * The servers that a client is to meet. Each stays at its port until the case is over, and offers sessions: a client that resumes one after its CA
+ * was removed is caught.
+ */
+export class Servers {
+  readonly #material: Material;
+  readonly #servers = new Map<string, { readonly server: Server; met: Met }>();
+
+  constructor(material: Material) {
+    this.#material = material;
+  }
+
+  /** What this server saw while `dialled` ran. */
+  async during(step: Dial, dialled: (port: number) => Promise<void>): Promise<Met> {
+    const one = await this.#server(step);
+    one.met = NO_REQUEST;
+    await dialled((one.server.address() as AddressInfo).port);
+    return one.met;
+  }
+
+  async close(): Promise<void> {
+    for (const { server } of this.#servers.values()) {
+      server.closeAllConnections();
+      await new Promise((closed) => server.close(closed));
+    }
+  }
+
+  async #server({ serves, accepts }: Dial): Promise<{ readonly server: Server; met: Met }> {
+    const name = `${serves} ${accepts}`;
+    const known = this.#servers.get(name);
+    if (known !== undefined) return known;
+    const { cert, key } = this.#material.pair(serves);
+    const server = createServer({
       cert,
       key,
-      ca: material.texts(accepts),
+      ca: this.#material.texts(accepts),
       requestCert: true,
-      // The same for each server of a case, so that a session of the one before could be resumed.
-      ticketKeys: Buffer.alloc(48, serves),
       sessionIdContext: 'conformance',
-    },
-    (request, response) => {
-      const socket = request.socket as TLSSocket;
-      met = { seen: leafOf(socket), resumed: socket.isSessionReused(), why: '' };
+    });
+    const one = { server, met: NO_REQUEST };
+    this.#servers.set(name, one);
+    server.on('request', ({ socket }, response) => {
+      const secure = socket as TLSSocket;
+      one.met = { seen: leafOf(secure), resumed: secure.isSessionReused(), why: '' };
       response.setHeader('connection', 'close');
       response.end('hello');
-    },
-  );
-  server.on('tlsClientError', (error) => {
-    met = { seen: undefined, resumed: false, why: error.message };
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  try {
-    await dialled((server.address() as AddressInfo).port);
-  } finally {
-    server.closeAllConnections();
-    await new Promise((closed) => server.close(closed));
+    });
+    server.on('tlsClientError', ({ message }) => {
+      one.met = { ...NO_REQUEST, why: message };
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    return one;
   }
-  return met;
-};
+}

@@ -6,7 +6,7 @@ import type { Case, Connect, Dial, Files, Repeat, Shows, Step } from './case.ts'
 import { Driver } from './driver.ts';
 import { Folder } from './folder.ts';
 import { Material } from './material.ts';
-import { connect, type Met, type Sessions, serveFor } from './peers.ts';
+import { connect, type Met, Servers, type Sessions } from './peers.ts';
 
 /** How often a client that polls is to look; one that watches looks at once. */
 const POLL_MS = 100;
@@ -33,6 +33,7 @@ class Play {
   readonly #folder: Folder;
   readonly #driver: Driver;
   readonly #sessions: Sessions = new Map();
+  readonly #servers: Servers;
   #status = 0;
   #server = 0;
 
@@ -40,6 +41,7 @@ class Play {
     this.#material = new Material(JSON.stringify(one));
     this.#folder = new Folder(`${temporaryFolder()}/mesh`, this.#material);
     this.#driver = new Driver(command);
+    this.#servers = new Servers(this.#material);
   }
 
   async run(steps: readonly Step[]): Promise<void> {
@@ -52,6 +54,7 @@ class Play {
       }
     } finally {
       this.#driver.end();
+      await this.#servers.close();
     }
   }
 
@@ -121,7 +124,7 @@ class Play {
 
   async #dial(step: Dial): Promise<void> {
     let ok: boolean | undefined;
-    const met = await serveFor(step, this.#material, async (port) => {
+    const met = await this.#servers.during(step, async (port) => {
       ({ ok } = await this.#driver.ask({ do: 'dial', port }));
     });
     judge(met, step, this.#material);
