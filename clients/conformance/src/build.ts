@@ -40,4 +40,8 @@ export const DRIVERS: Readonly<Record<string, () => Promise<readonly string[]>>>
     await tool('go', 'go', 'build', '-o', program, './internal/conformance');
     return [program];
   },
+  Rust: async () => {
+    await tool('rust', 'cargo', 'build', '--quiet', '--locked', '--example', 'conformance');
+    return [join(cache, 'rust', 'debug', 'examples', 'conformance')];
+  },
 };
