@@ -34,6 +34,7 @@ export const tool = (client: string, command: string, ...args: readonly string[]
 /** The drivers of the cases, built when they are asked for. */
 export const DRIVERS: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   Node: async () => [process.execPath, fileURLToPath(new URL('../drivers/node.mjs', import.meta.url))],
+  Python: async () => ['python3', fileURLToPath(new URL('../drivers/python.py', import.meta.url))],
   Go: async () => {
     mkdirSync(cache, { recursive: true });
     const program = join(cache, 'conformance-go');
