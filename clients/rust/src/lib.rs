@@ -8,8 +8,8 @@
 //! use handover::{Folder, serve_status};
 //!
 //! let mesh = Folder::open(&dir)?; // tls.crt, tls.key, ca.crt
-//! let server = Arc::new(mesh.server_config()?); // for rustls, tokio-rustls, hyper, axum-server
-//! let client = Arc::new(mesh.client_config()?); // for rustls, reqwest, hyper-rustls, tonic
+//! let server = Arc::new(mesh.server_config()?); // for whatever takes a rustls::ServerConfig
+//! let client = Arc::new(mesh.client_config()?); // for whatever takes a rustls::ClientConfig
 //! serve_status(TcpListener::bind("127.0.0.1:0")?, vec![Arc::new(mesh.clone())])?;
 //! assert_eq!(mesh.loads(), 1);
 //! # drop((server, client));
