@@ -10,6 +10,12 @@ const run = promisify(execFile);
 /** Compiled programs live outside the checkout: cargo's folder alone is 100 MB. */
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'handover', 'clients');
 
+const INSTALL: Readonly<Record<string, string>> = {
+  cargo: 'Rust 1.85 or newer with cargo from rustup.rs',
+  go: 'Go 1.26 or newer from go.dev',
+  javac: 'a JDK, version 17 or newer',
+};
+
 /** The folder of a client, beside this one. */
 export const clientFolder = (name: string): string =>
   fileURLToPath(new URL(`../../${name}/`, import.meta.url));
@@ -23,10 +29,8 @@ export const tool = (client: string, command: string, ...args: readonly string[]
   }).then(
     ({ stdout }) => stdout,
     (error: { readonly code?: string; readonly stdout?: string; readonly stderr?: string }) => {
-      const why =
-        error.code === 'ENOENT'
-          ? `install ${command === 'cargo' ? 'Rust 1.85 or newer with cargo from rustup.rs' : 'Go 1.26 or newer from go.dev'}`
-          : `${error.stdout ?? ''}${error.stderr ?? ''}`.trim();
+      const missing = `install ${INSTALL[command] ?? command}`;
+      const why = error.code === 'ENOENT' ? missing : `${error.stdout ?? ''}${error.stderr ?? ''}`.trim();
       throw new Error(`${command} ${args.join(' ')} in clients/${client}: ${why}`);
     },
   );
@@ -35,6 +39,16 @@ export const tool = (client: string, command: string, ...args: readonly string[]
 export const DRIVERS: Readonly<Record<string, () => Promise<readonly string[]>>> = {
   Node: async () => [process.execPath, fileURLToPath(new URL('../drivers/node.mjs', import.meta.url))],
   Python: async () => ['python3', fileURLToPath(new URL('../drivers/python.py', import.meta.url))],
+  Java: async () => {
+    const classes = join(cache, 'java');
+    const sources = [
+      '../examples/java/HandoverFollow.java',
+      '../examples/java/Server.java',
+      'conformance/drivers/Driver.java',
+    ];
+    await tool('.', 'javac', '-Xlint:all', '-Werror', '-d', classes, ...sources);
+    return ['java', '-cp', classes, 'Driver'];
+  },
   Go: async () => {
     mkdirSync(cache, { recursive: true });
     const program = join(cache, 'conformance-go');

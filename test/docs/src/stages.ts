@@ -51,6 +51,7 @@ export const STAGES: Readonly<Record<string, Stage>> = {
   'docs/recipes/go.md': { folder: 'copy' },
   'docs/recipes/rust.md': { folder: 'copy' },
   'docs/recipes/python.md': { folder: 'copy' },
+  'docs/recipes/java.md': { folder: 'copy' },
   'docs/recipes/nginx.md': { programs: ['nginx'] },
   'docs/recipes/postgresql.md': { programs: ['postgresql'] },
 };
