@@ -47,6 +47,8 @@ const TOOLS = [
   { command: 'git', args: ['--version'], how: 'git' },
   { command: 'go', args: ['version'], how: 'Go 1.26 or newer from go.dev' },
   { command: 'cargo', args: ['--version'], how: 'Rust 1.85 or newer with cargo from rustup.rs' },
+  { command: 'cargo', args: ['clippy', '--version'], how: 'clippy: rustup component add clippy' },
+  { command: 'cargo', args: ['fmt', '--version'], how: 'rustfmt: rustup component add rustfmt' },
 ];
 
 const said = (command, args) => spawnSync(command, args, { encoding: 'utf8', maxBuffer: 1 << 26 });

@@ -1,6 +1,7 @@
 // npm run test:docs: runs every command of every document, in order, in one shell per document.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach, expect, test } from 'vitest';
@@ -73,6 +74,18 @@ const project = (): string => {
   return folder;
 };
 
+/** What Go and cargo keep in the real home: compiled packages, downloaded crates, rustup's toolchain. */
+const toolchains = (): NodeJS.ProcessEnv => {
+  const { CARGO_HOME, GOCACHE, RUSTUP_HOME, XDG_CACHE_HOME } = process.env;
+  const cache = XDG_CACHE_HOME ?? join(homedir(), '.cache');
+  return {
+    CARGO_HOME: CARGO_HOME ?? join(homedir(), '.cargo'),
+    RUSTUP_HOME: RUSTUP_HOME ?? join(homedir(), '.rustup'),
+    GOCACHE: GOCACHE ?? join(cache, 'go-build'),
+    CARGO_TARGET_DIR: join(cache, 'handover', 'clients', 'rust'),
+  };
+};
+
 const setUp = async ({ folder, cluster: size, programs = [], before, operator }: Stage): Promise<Session> => {
   const scratch = temporary();
   const path = [commands(), dirname(process.execPath)];
@@ -98,6 +111,7 @@ const setUp = async ({ folder, cluster: size, programs = [], before, operator }:
   const session = new Session(folder === 'copy' ? copy() : project(), scratch, {
     PATH: [...path, process.env.PATH ?? ''].join(':'),
     HOME: scratch,
+    ...toolchains(),
     ...(process.env.XDG_CACHE_HOME === undefined ? {} : { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME }),
     HANDOVER_CLUSTER_CACHE: places().cache,
     ...(cluster === undefined ? {} : { KUBECONFIG: cluster.kubeconfig }),

@@ -23,7 +23,7 @@ export type { Purpose } from './purpose.ts';
 export { parseSigningRequest, type SigningRequest } from './signing-request.ts';
 export { MAX_STATUS_BYTES, STATUS_PATH } from './status-path.ts';
 export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
-export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, tlsProfileFiles } from './tls-files.ts';
+export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, TLS_PROFILE_PATH, tlsProfileFiles } from './tls-files.ts';
 export {
   goCipherNames,
   nodeTlsOptions,

@@ -18,6 +18,18 @@ import {
 /** Annotation with the SHA-256 of `profile.json` that a pod was started with. */
 export const TLS_PROFILE_HASH = 'handover.dev/tls-profile-hash';
 
+/**
+ * Where the recipe for pods mounts a TLS profile. `profile.Path` of the Go client is the same.
+ *
+ * @example
+ * ```ts
+ * import { TLS_PROFILE_PATH } from '@handover/runtime';
+ *
+ * console.log(TLS_PROFILE_PATH); // /etc/tls-profile/profile.json
+ * ```
+ */
+export const TLS_PROFILE_PATH = '/etc/tls-profile/profile.json';
+
 /** Files of a profile: the profile itself, which is hashed, and the same settings in the formats of other programs. */
 export const TLS_PROFILE_FILES = [
   'profile.json',

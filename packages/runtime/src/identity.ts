@@ -9,6 +9,7 @@ import { refuseOn } from './only-node.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import { type Beside, type ServeOptions, serve } from './serve.ts';
 import { BESIDE, leafStatus, type SourceStatus, type StatusSource } from './status.ts';
+import { anchorsOf } from './trust.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;
 
@@ -91,7 +92,7 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
       kind: 'identity',
       ...this.commonStatus(),
       hash,
-      ...(bundle === undefined ? {} : { anchors: bundle.certificates.map(({ fingerprint }) => fingerprint) }),
+      ...(bundle === undefined ? {} : { anchors: anchorsOf(bundle) }),
       leaf: leafStatus(leaf),
     };
   }

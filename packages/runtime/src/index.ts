@@ -1,4 +1,4 @@
-export { HandoverError } from '@handover/material';
+export { HandoverError, TLS_PROFILE_PATH } from '@handover/material';
 export type { ContextOptions } from './client-source.ts';
 export type { HotDispatcherOptions } from './dispatcher.ts';
 export type { Wait } from './duration.ts';

@@ -1,5 +1,5 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { instant } from '@handover/material';
+import { instant, parseCertificates } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
@@ -123,22 +123,31 @@ describe('Trust', () => {
     },
   );
 
-  test('a pinned self-signed server certificate is trusted, and so is a CA beside a leaf', async () => {
+  test('a pinned self-signed server certificate is trusted, and so is a CA beside a leaf, which the status leaves out', async () => {
     const pinned = one.selfSigned();
     const target = scope.add(await httpsServer(one, pinned));
     const volume = scope.volume({ 'ca.crt': pinned.cert });
     const trust = await scope.trust(volume);
     const agent = trust.httpsAgent();
     expect(await ok(get(target.url, { agent }))).toBe(true);
-    for (const [content, anchors] of [
-      [two.leaf().cert + two.pem, 2],
-      [one.crossSign(two), 1], // an intermediate CA alone
+    const fingerprint = (pem: string) => parseCertificates(pem).certificates[0]?.fingerprint;
+    const intermediate = one.crossSign(two);
+    for (const [content, anchor] of [
+      [two.leaf().cert + two.pem, two.pem],
+      [intermediate, intermediate],
     ] as const) {
       volume.write({ 'ca.crt': content });
       await trust.reload();
-      expect(trust.status().anchors).toHaveLength(anchors);
+      expect(trust.status().anchors).toEqual([fingerprint(anchor)]);
       expect(trust.status().lastFailure).toBeUndefined();
     }
+  });
+
+  test('an identity with a leaf beside the CA shows the CA alone', async () => {
+    const leaf = one.leaf();
+    const volume = scope.volume({ 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': leaf.cert + one.pem });
+    const { anchors } = (await scope.identity(volume)).status();
+    expect(anchors).toEqual([parseCertificates(one.pem).certificates[0]?.fingerprint]);
   });
 
   test('an identity does not take a leaf for its client CA', async () => {

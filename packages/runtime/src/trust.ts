@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Bundle, parseBundle } from '@handover/material';
+import { type Bundle, type Certificate, parseBundle } from '@handover/material';
 import { mustBeBoolean, mustBePath } from './arguments.ts';
 import { contextOf } from './client-source.ts';
 import { RuntimeError } from './error.ts';
@@ -34,12 +34,18 @@ export interface TrustMaterial extends ClientMaterial {
   readonly bundle: Bundle | undefined;
 }
 
+/** OpenSSL ends a chain at a CA or at a self-signed certificate, which need not be a CA: a pinned server, a root of version 1. */
+const isAnchor = ({ isCa, selfIssued }: Certificate): boolean => isCa || selfIssued;
+
+/** Fingerprints of the certificates that a chain can end at. A leaf beside them is trusted for nothing, so it is no evidence of a CA. */
+export const anchorsOf = (bundle: Bundle | undefined): readonly string[] =>
+  (bundle?.certificates ?? []).filter(isAnchor).map(({ fingerprint }) => fingerprint);
+
 /** Parses the bytes of a bundle file. */
 export function readBundle(bytes: Buffer, path: string): Bundle {
   mustNotBeBlank(bytes, path, 'PEM certificates');
   const bundle = inFile(path, () => parseBundle(bytes, path));
-  // OpenSSL ends a chain at a CA or at a self-signed certificate, which need not be a CA: a pinned server, a root of version 1.
-  if (!bundle.certificates.some(({ isCa, selfIssued }) => isCa || selfIssued)) {
+  if (!bundle.certificates.some(isAnchor)) {
     throw new RuntimeError(
       'BUNDLE_NO_CA',
       `${path} holds no CA certificate, only certificates that a CA issued; write the certificate of their CA`,
@@ -84,7 +90,7 @@ export class Trust extends HotClient<string, TrustMaterial> {
       kind: 'trust',
       ...this.commonStatus(),
       hash,
-      anchors: (bundle?.certificates ?? []).map(({ fingerprint }) => fingerprint),
+      anchors: anchorsOf(bundle),
     };
   }
 }

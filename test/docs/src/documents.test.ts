@@ -8,7 +8,20 @@ import { STAGES } from './stages.ts';
 import { NOT_RUN, RUN_ELSEWHERE } from './tables.ts';
 
 /** Blocks in other languages hold no commands. */
-const LANGUAGES = ['sh', 'text', 'yaml', 'json', 'ts', 'js', 'java', 'conf', 'promql'];
+const LANGUAGES = [
+  'sh',
+  'text',
+  'yaml',
+  'json',
+  'ts',
+  'js',
+  'java',
+  'conf',
+  'promql',
+  'go',
+  'python',
+  'rust',
+];
 
 describe.each(DOCUMENTS)('%s', (document) => {
   test(`${document} has commands only in sh blocks, so that none is left out`, () => {

@@ -47,6 +47,11 @@ export const STAGES: Readonly<Record<string, Stage>> = {
   },
   'docs/recipes/pod-certificates.md': { cluster: 'node', programs: ['nginx'], operator: '' },
   'docs/recipes/monitoring.md': { cluster: 'control-plane', operator: '' },
+  // In a clone: these clients are not published.
+  'docs/recipes/go.md': { folder: 'copy' },
+  'docs/recipes/rust.md': { folder: 'copy' },
+  'docs/recipes/python.md': { folder: 'copy' },
+  'docs/recipes/java.md': { folder: 'copy' },
   'docs/recipes/nginx.md': { programs: ['nginx'] },
   'docs/recipes/postgresql.md': { programs: ['postgresql'] },
 };

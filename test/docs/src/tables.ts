@@ -3,7 +3,7 @@ export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp])[
   [/^(npx )?handover operator\b/, /"event":"leads"/],
   [/^(npx )?handover run (?!.*--once)/, /Stable/],
   [/^(npx )?handover demo(?!.*--rotations)/, /dashboard: http/],
-  [/^node server\.mjs/, /listening/],
+  [/^(node server\.mjs|\.\/shop\/shop|cargo run|python3 examples\/python\/server\.py|java -cp)/, /listening/],
   [/^nginx .*daemon off/, /^/],
   [/^runuser .* postgres -D /, /ready to accept connections/],
 ];

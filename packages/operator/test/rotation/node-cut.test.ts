@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { configMaps, pods } from '@handover/kube';
+import { TLS_PROFILE_PATH } from '@handover/material';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { clusterVersionCrd, setClusterVersion } from '../cluster/openshift.ts';
@@ -50,7 +51,7 @@ const pod = (name: string, more: object = {}): object => {
     image: stage.image,
     imagePullPolicy: 'Never',
     command: ['node', '/app/profile.mjs'],
-    env: [{ name: 'PROFILE', value: '/etc/tls-profile/profile.json' }],
+    env: [{ name: 'PROFILE', value: TLS_PROFILE_PATH }],
     volumeMounts: [
       ...container.volumeMounts,
       { name: 'tls', mountPath: '/tls' },

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:tls';
-import { openIdentity, openTlsProfile } from '@handover/runtime';
+import { openIdentity, openTlsProfile, TLS_PROFILE_PATH } from '@handover/runtime';
 
 /** A pod that serves TLS with the profile in its file, and is ready when that is the profile of its stamp. */
-const profile = await openTlsProfile('/etc/tls-profile/profile.json', {
+const profile = await openTlsProfile(TLS_PROFILE_PATH, {
   lastKnownGood: '/tmp/profile.json',
   annotations: '/etc/podinfo/annotations',
 });
