@@ -1,7 +1,7 @@
 import { withRole } from './authority.ts';
 import type { PlanningContext } from './evidence.ts';
 import type { GateMode } from './gate-mode.ts';
-import type { ConsumerSeen, Observed } from './observed.ts';
+import type { Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
 
 /** Ids of all objects that lie outside the authority's namespace. */
@@ -12,10 +12,6 @@ export const elsewhereIn = (seen: Observed, policy: Policy): ReadonlySet<string>
       elsewhere === true ? [object] : [],
     ),
   ]);
-
-/** Whether a consumer's evidence may count for an object: consumers of other namespaces count for their own objects only. */
-export const maySpeakOf = ({ elsewhere }: PlanningContext, consumer: ConsumerSeen, object: string): boolean =>
-  consumer.blocks || elsewhere.has(object);
 
 export interface Part {
   readonly context: PlanningContext;

@@ -1,6 +1,6 @@
 import { after, type Duration, duration, type Instant } from '@handover/material';
 import type { Generation } from './authority.ts';
-import { askedPart, maySpeakOf, ownPart } from './borders.ts';
+import { askedPart, ownPart } from './borders.ts';
 import {
   type Finding,
   heldSince,
@@ -62,11 +62,7 @@ export const readersOf = (object: string): ConsumerSeen => ({
 /** Managed objects without a known reader, where readers have to be declared. */
 export const unread = (context: PlanningContext, seen: Observed): readonly string[] => {
   if (context.policy.consumersFound) return [];
-  const read = new Set(
-    seen.consumers.flatMap((consumer) =>
-      consumer.verifies.filter((object) => maySpeakOf(context, consumer, object)),
-    ),
-  );
+  const read = new Set(seen.consumers.flatMap(({ verifies }) => verifies));
   // An adopted CA signs nothing: a Secret that does not exist yet has no reader, and waiting for one would never end.
   const leaves = context.policy.leaves.filter(({ object }) => context.objects.has(object));
   return [...leaves, ...context.policy.bundles]
@@ -153,11 +149,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
   const blockers = missing(seen, 'presents', since, (consumer, object) =>
     serves(context, consumer, object, current),
   );
-  const presented = new Set(
-    seen.consumers.flatMap((consumer) =>
-      consumer.presents.filter((object) => maySpeakOf(context, consumer, object)),
-    ),
-  );
+  const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
   blockers.push(...withoutLeaf(seen, since));
   const lent = lentObjects(context);
   blockers.push(...awaitedLeaves(context, lent, current));

@@ -52,13 +52,6 @@ export const borderMutants: readonly Mutant[] = [
     worlds: ['a hostile neighbour beside restart-only pods'],
   },
   {
-    name: 'a neighbour speaks for objects that are not its own',
-    file: 'borders.js',
-    from: 'consumer.blocks || elsewhere.has(object)',
-    to: 'true',
-    worlds: ['a hostile neighbour that speaks for an unknown presenter'],
-  },
-  {
     name: 'an object of another namespace keeps the authority in Retiring',
     file: 'plan.js',
     from: '[...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true)',

@@ -48,20 +48,6 @@ export const elsewhereMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'a leaf is signed before the state remembers it',
-    file: 'plan.js',
-    from: 'wanted.filter((write) => isRecorded(state, write))',
-    to: 'wanted',
-    worlds: ['a Leaf of another namespace that is deleted while its pod runs'],
-  },
-  {
-    name: 'a retained CA keeps its key',
-    file: 'transition.js',
-    from: "role: 'retained',\n    anchors,\n    hasKey: false,",
-    to: "role: 'retained',\n    anchors,\n    hasKey: true,",
-    worlds: ['a restart-only workload of another namespace'],
-  },
-  {
     name: 'a distrust does not reach a retained CA past one that is gone',
     file: 'transition.js',
     from: 'reached.add(by);',

@@ -54,7 +54,7 @@ export const worlds: readonly ModelWorld[] = [
   worldOf('an API field as verifier of a presenter that strips the cross-certificate', {
     natures: { webhook: { ...hot('sa'), stripsCross: true }, field: { reload: 'field', verifies: 'trust' } },
     bundles: ['trust'],
-    policy: { cacheLag: duration(0) },
+    policy: { cacheLag: duration(0), reloadWithin: duration(0) },
   }),
   worldOf('an unknown verifier that never reloads', {
     natures: {
