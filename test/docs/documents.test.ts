@@ -1,9 +1,9 @@
 // npm run test:docs: runs every command of every document, in order, in one shell per document.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { temporaryFolder } from '@handover/test-api-server';
+import { eventually, PROGRAM, temporaryFolder } from '@handover/test-api-server';
 import { afterEach, expect, test } from 'vitest';
 import { program } from '../../packages/cli/test/examples/programs.ts';
 import { playKubelet } from '../../packages/operator/test/cluster/played-kubelet.ts';
@@ -31,12 +31,12 @@ const temporary = (): string => {
   return folder;
 };
 
-/** `handover` and `kubectl handover`, as if they were installed. */
+/** `handover` and `kubectl handover`, as if they were installed: those that all tests start, which lie side by side. */
 const commands = (): string => {
   const bin = temporary();
   for (const name of ['handover', 'kubectl-handover']) {
     const file = join(bin, name);
-    writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${ROOT}packages/cli/bin/${name}.js' "$@"\n`);
+    writeFileSync(file, `#!/bin/sh\nexec '${process.execPath}' '${join(dirname(PROGRAM), name)}.js' "$@"\n`);
     chmodSync(file, 0o755);
   }
   return bin;
@@ -178,10 +178,13 @@ test.each(DOCUMENTS.filter(isRunHere))('%s', async (document) => {
           say(`  not here     ${where}`);
           continue;
         }
-        const [, ready] = LONG_RUNNING.find(([command]) => command.test(plain(step))) ?? [];
+        const [, ready, readyFile] = LONG_RUNNING.find(([command]) => command.test(plain(step))) ?? [];
         const from = Date.now();
-        if (ready !== undefined) await session.start(step, ready);
-        else {
+        if (ready !== undefined) {
+          await session.start(step, ready);
+          const path = readyFile === undefined ? undefined : join(await session.folder(), readyFile);
+          await eventually(() => path === undefined || existsSync(path));
+        } else {
           const { code, stdout, stderr } = await session.run(step);
           expect(code, `${where}\n${stdout.slice(-3_000)}${stderr.slice(-3_000)}\n${session.logs()}`).toBe(
             step.exitCode,

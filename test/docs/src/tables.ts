@@ -1,10 +1,10 @@
-/** Commands that run until they are stopped, and their output when they are ready. */
-export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp])[] = [
+/** Commands that run until they are stopped, and their output when they are ready, or the file that they write then. */
+export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp, file?: string])[] = [
   [/^(npx )?handover operator\b/, /"event":"leads"/],
   [/^(npx )?handover run (?!.*--once)/, /Stable/],
   [/^(npx )?handover demo(?!.*--rotations)/, /dashboard: http/],
   [/^(node server\.mjs|\.\/shop\/shop|cargo run|python3 examples\/python\/server\.py|java -cp)/, /listening/],
-  [/^nginx .*daemon off/, /^/],
+  [/^nginx .*daemon off/, /^/, 'nginx.pid'],
   [/^runuser .* postgres -D /, /ready to accept connections/],
 ];
 
