@@ -5,6 +5,7 @@ import type { Meters } from '../look/meters.ts';
 import type { FarFiles } from './disk/far-files.ts';
 import type { Files } from './disk/files.ts';
 import type { HookTimes } from './hooks/hook-ways.ts';
+import type { ResolveName } from './resources/addresses.ts';
 import type { LockTimes } from './state/lock.ts';
 
 export interface DirectoryOptions {
@@ -19,6 +20,8 @@ export interface DirectoryOptions {
   /** How long hooks may take. */
   readonly hookTimes?: HookTimes | undefined;
   readonly trustNamespace?: string;
+  /** Default: the resolver of this machine. */
+  readonly resolveName?: ResolveName;
   readonly meters?: Meters | undefined;
   /** The user we run as; undefined: owners of files are not looked at. */
   readonly uid?: number | undefined;

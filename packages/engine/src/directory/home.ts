@@ -138,7 +138,7 @@ export class DirectoryHome implements Home {
       options.evidence ??
       new DeclaredConsumers(
         { clock: timers, meters, canaries },
-        statedPlaces(this.files, this.far, this.path, this.#uid),
+        statedPlaces(this.files, this.far, this.path, this.#uid, options.resolveName),
       );
     this.#readers = {
       objects: this.objects,

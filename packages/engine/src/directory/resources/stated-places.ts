@@ -10,6 +10,7 @@ import type { FarFiles } from '../disk/far-files.ts';
 import type { FileReader } from '../disk/files.ts';
 import { type Accepts, checkedPlace, openPlaced } from '../disk/placed-file.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
+import { everyAddress, type ResolveName, resolveName } from './addresses.ts';
 
 const SHARED = 0o022;
 
@@ -40,14 +41,19 @@ const usersOf = (
  * there: where every user can create files, as in /tmp, it must belong to a user whom we know; elsewhere the owner of the folder vouches for it.
  */
 export const statedPlaces =
-  (files: FileReader, far: FarFiles, home: string, uid: OwnUser): Locator =>
+  (
+    files: FileReader,
+    far: FarFiles,
+    home: string,
+    uid: OwnUser,
+    resolveHost: ResolveName = resolveName,
+  ): Locator =>
   (responsibilities) =>
   async (consumer) => {
     const { status, probe } = consumer;
     const { file, socket } = status ?? {};
     const named = file ?? socket;
-    if (named === undefined)
-      return { endpoints: [{ status: status?.url === undefined ? undefined : { url: status.url }, probe }] };
+    if (named === undefined) return everyAddress(consumer, resolveHost);
     const path = resolve(home, named);
     const refuse = (why: string): HandoverError =>
       new EngineError('STATUS_REFUSED', `status ${file === undefined ? 'socket' : 'file'} ${path} ${why}`, {
@@ -78,5 +84,8 @@ export const statedPlaces =
             check: () => checkedPlace(placed, accepts),
             ask: () => far.document(path, responsibilities.id),
           };
-    return { endpoints: [{ status: place, probe }] };
+    const found = await everyAddress({ name: consumer.name, probe }, resolveHost);
+    return 'refused' in found
+      ? found
+      : { endpoints: found.endpoints.map((endpoint) => ({ ...endpoint, status: place })) };
   };
