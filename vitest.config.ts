@@ -107,8 +107,9 @@ export default defineConfig({
       ),
       // README's first command on a fresh clone, watched in a browser. Needs a registry.
       tier('newcomer', ['test/newcomer/*.test.ts'], { ...CHROMIUM, testTimeout: 600_000 }),
-      // Clients in other languages: their own tests, and the conformance cases over real files and sockets. Needs Go and cargo.
-      tier('clients', ['clients/**/*.test.ts'], { hookTimeout: 600_000 }),
+      // Clients in other languages: their own tests, and the conformance cases over real files and sockets. Needs Go, cargo,
+      // a JDK and Python; the first run compiles Go's own packages for the race detector.
+      tier('clients', ['clients/**/*.test.ts'], { testTimeout: 900_000, hookTimeout: 900_000 }),
       // Chain verdicts against `openssl verify`, and what `tls check` sees of `openssl s_server`.
       tier('openssl', ['packages/{core,material,cli}/test/openssl/**/*.test.ts'], {
         globalSetup: ['packages/cli/test/openssl/programs.ts'],

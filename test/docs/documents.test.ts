@@ -74,15 +74,13 @@ const project = (): string => {
   return folder;
 };
 
-/** What Go and cargo keep in the real home: compiled packages, downloaded crates, rustup's toolchain. */
+/** What Go and cargo keep in the real home: packages that Go compiled, downloaded crates, rustup's toolchain. */
 const toolchains = (): NodeJS.ProcessEnv => {
   const { CARGO_HOME, GOCACHE, RUSTUP_HOME, XDG_CACHE_HOME } = process.env;
-  const cache = XDG_CACHE_HOME ?? join(homedir(), '.cache');
   return {
     CARGO_HOME: CARGO_HOME ?? join(homedir(), '.cargo'),
     RUSTUP_HOME: RUSTUP_HOME ?? join(homedir(), '.rustup'),
-    GOCACHE: GOCACHE ?? join(cache, 'go-build'),
-    CARGO_TARGET_DIR: join(cache, 'handover', 'clients', 'rust'),
+    GOCACHE: GOCACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'go-build'),
   };
 };
 

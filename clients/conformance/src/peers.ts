@@ -12,7 +12,7 @@ export interface Met {
   readonly why: string;
 }
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 30_000;
 const leafOf = (socket: TLSSocket): string => fingerprintOf(socket.getPeerCertificate().fingerprint256 ?? '');
 
 /** Sessions that were kept. */

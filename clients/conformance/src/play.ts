@@ -96,7 +96,7 @@ class Play {
       const answer = await fetch(`http://127.0.0.1:${this.#status}/handover/status`);
       last = await answer.text();
       return this.#differs(last, expected) === undefined;
-    }, 10_000).catch(() => {
+    }, 30_000).catch(() => {
       throw new Error(`${JSON.stringify(expected)}: ${this.#differs(last, expected)}; it shows ${last}`);
     });
   }

@@ -95,10 +95,15 @@ impl Follow {
     /// # Errors
     /// When the files cannot be used.
     pub fn open(self) -> Result<Folder, Error> {
-        if self.identity.is_none() && self.ca.is_none() {
+        let invalid = |why| {
             let path = self.dir.display().to_string();
-            let why = "give a chain with its key, a bundle, or both";
-            return Err(Error::new("OPTION_INVALID", &path, why));
+            Err(Error::new("OPTION_INVALID", &path, why))
+        };
+        if self.identity.is_none() && self.ca.is_none() {
+            return invalid("give a chain with its key, a bundle, or both");
+        }
+        if self.poll.is_zero() {
+            return invalid("poll needs a time above 0");
         }
         let first = read(&self, None)?;
         let poll = self.poll;

@@ -519,6 +519,27 @@ fn each_change_and_each_new_failure_is_told_once() {
 }
 
 #[test]
+fn options_without_a_meaning_are_refused() {
+    let ca = Ca::new("ca");
+    let dir = Dir::of(&ca.leaf(), &ca.pem);
+    for follow in [
+        dir.follow().identity(None).ca(None),
+        dir.follow().poll(Duration::ZERO),
+    ] {
+        assert_eq!(follow.open().unwrap_err().code, "OPTION_INVALID");
+    }
+}
+
+#[test]
+fn a_folder_without_a_bundle_accepts_no_server() {
+    let ca = Ca::new("ca");
+    let dir = Dir::of(&ca.leaf(), &ca.pem);
+    let client = dir.follow().ca(None).open().unwrap();
+    let (client_config, server_config) = configs(&client, &dir.open());
+    shake(&client_config, &server_config).unwrap_err();
+}
+
+#[test]
 fn following_ends_with_the_last_use() {
     let ca = Ca::new("ca");
     let dir = Dir::of(&ca.leaf(), &ca.pem);

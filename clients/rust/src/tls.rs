@@ -56,13 +56,10 @@ impl Folder {
     }
 
     /// A configuration for clients that follows the folder: it verifies servers with the bundle and shows them the identity, if there is
-    /// one. Sessions are not resumed: a resumed session is not verified again, whatever CA has been removed since.
+    /// one. Without a bundle it accepts no server. Sessions are not resumed: a resumed session is not verified again, whatever CA has been removed since.
     ///
     /// # Errors
     /// When the provider supports no version of TLS that rustls does.
-    ///
-    /// # Panics
-    /// Never; a folder without a bundle accepts no server.
     pub fn client_config(&self) -> Result<ClientConfig, Error> {
         let mut config = ClientConfig::builder_with_provider(Arc::clone(self.0.provider()))
             .with_safe_default_protocol_versions()?
