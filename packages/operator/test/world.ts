@@ -25,7 +25,11 @@ import { Addresses } from '../src/workloads/addresses.ts';
 
 export interface Status {
   readonly phase?: string;
-  readonly generations?: readonly { readonly generation: number; readonly role: string }[];
+  readonly generations?: readonly {
+    readonly generation: number;
+    readonly role: string;
+    readonly trustedFor?: readonly string[];
+  }[];
   readonly blockedBy?: readonly { readonly consumer: string; readonly waitsFor: string }[];
 }
 
