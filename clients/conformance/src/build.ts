@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Compiled programs live outside the checkout: cargo's folder alone is 100 MB. */
+/** Compiled programs live outside the checkout: cargo's folder alone is 300 MB. */
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'handover', 'clients');
 
 const INSTALL: Readonly<Record<string, string>> = {
