@@ -29,8 +29,6 @@ export interface Member {
   readonly prefers?: string;
   /** Seconds that a new pod has to be ready before the rollout goes on; then one pod is replaced after the other. */
   readonly slow?: number;
-  /** Its Deployment is paused: nothing restarts its pods. */
-  readonly paused?: true;
 }
 
 export const MEMBERS: readonly Member[] = [
@@ -49,7 +47,7 @@ export const NEIGHBOURS: readonly Member[] = [
   { name: 'pay-hot', namespace: 'pay', manner: 'hot', replicas: 1, ack: true },
   // Its rollout takes longer than twice reloadWithin and cacheLag.
   { name: 'pay-slow', namespace: 'pay', manner: 'frozen', replicas: 2, reload: 'restart', slow: 45 },
-  { name: 'pay-stuck', namespace: 'pay', manner: 'frozen', replicas: 1, reload: 'restart', paused: true },
+  { name: 'pay-stuck', namespace: 'pay', manner: 'frozen', replicas: 1, reload: 'restart' },
   { name: 'shop-once', namespace: 'shop', manner: 'frozen', replicas: 1, reload: 'restart' },
   // Its owner declares a probe of a port where nothing listens: it never gives evidence.
   { name: 'evil-mute', namespace: 'evil', manner: 'frozen', replicas: 1, probe: '9999' },
@@ -153,8 +151,7 @@ const OWN_FILES = {
 };
 
 export const deployment = (member: Member, options: MeshOptions): object => {
-  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, own, prefers, slow, paused } =
-    member;
+  const { name, manner, replicas, reload, ack, probe, subPath, web, grpc, own, prefers, slow } = member;
   const { image, collector, rate, spread, linger = 2, members = MEMBERS } = options;
   const setting = {
     name,
@@ -181,7 +178,6 @@ export const deployment = (member: Member, options: MeshOptions): object => {
     metadata: { name, namespace: namespaceOf(member) },
     spec: {
       replicas,
-      ...(paused === true ? { paused } : {}),
       ...(slow === undefined ? {} : { minReadySeconds: slow }),
       selector: { matchLabels: { app: name } },
       strategy: { rollingUpdate: { maxSurge: slow === undefined ? '100%' : 1, maxUnavailable: 0 } },

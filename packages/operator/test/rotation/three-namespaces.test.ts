@@ -53,6 +53,8 @@ beforeAll(async () => {
     );
   mesh = new MeshStage(stage, { members: ALL, rate: 6 });
   await mesh.start();
+  // Nothing restarts its pods from now on.
+  await stage.cluster.kubectl('rollout', 'pause', 'deployment/pay-stuck', '-n', 'pay');
 }, LONG);
 afterAll(() => (mesh ?? stage)?.stop());
 
