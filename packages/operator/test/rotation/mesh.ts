@@ -59,10 +59,10 @@ export const namespaceOf = ({ namespace = NAMESPACE }: Member): string => namesp
 const addressOf = (name: string): string =>
   `10.96.0.${20 + [...MEMBERS, ...NEIGHBOURS].findIndex((member) => member.name === name)}`;
 
-export const targetOf = (name: string, port: number): Target => ({
-  name,
-  address: `${addressOf(name)}:${port}`,
-});
+export const targetOf = (name: string, port: number): Target => {
+  const namespace = NEIGHBOURS.find((member) => member.name === name)?.namespace ?? NAMESPACE;
+  return { name, address: `${addressOf(name)}:${port}`, servername: `${name}.${namespace}.svc` };
+};
 
 const service = ({ name, namespace = NAMESPACE, web, grpc }: Member): object => ({
   apiVersion: 'v1',
