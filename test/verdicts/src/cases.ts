@@ -85,6 +85,14 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
+    title: 'A CA whose key is destroyed stays trusted for leaves that it signed',
+    cases: [
+      ...accepted(['leaf 1'], ['3', '1'], ['3', '2', '1']),
+      ...accepted(['leaf 2', 'X21'], ['3', '1'], ['3', '2'], ['3', '2', '1']),
+      ...accepted(['leaf 3', 'X32'], ['3', '1'], ['3', '2', '1'], ['2', '1']),
+    ],
+  },
+  {
     title: 'The old CA has expired, and everything it signed',
     cases: [
       ...accepted(['leaf 2', 'X2(1†)'], ['2', '1†'], ['1†', '2'], ['2']),
