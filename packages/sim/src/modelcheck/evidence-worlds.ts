@@ -15,15 +15,6 @@ export const evidenceWorlds: readonly ModelWorld[] = [
     natures: { a: hot('sa'), b: { ...stubborn('sb'), pods: 1, acknowledges: true, keepsCopy: true } },
     policy: { cacheLag: duration(0) },
   }),
-  worldOf('a bundle that a program reads unseen, and adoption of a CA without its key', {
-    natures: {
-      a: hot('sa'),
-      gateway: { reload: 'hot', verifies: 'trust', hidden: true, ownersWord: true },
-    },
-    bundles: ['trust'],
-    adopted: true,
-    budget: {},
-  }),
   worldOf('a consumer whose declared address is that of another program', {
     timeless: true,
     natures: { a: hot('sa'), b: { ...hot('sb'), askedAt: 'a', neverReloads: true } },

@@ -164,13 +164,6 @@ export const mutants: readonly Mutant[] = [
     worlds: ['distrust twice'],
   },
   {
-    name: 'without a cross-certificate a bundle has no readers but pods',
-    file: 'gates.js',
-    from: 'blockers.push(...hiddenReaders(context, next));',
-    to: '',
-    worlds: ['a bundle that a program reads unseen, and adoption of a CA without its key'],
-  },
-  {
     name: 'reloadWithin has always passed',
     file: 'evidence.js',
     from: 'clock.aged(since, policy.reloadWithin + late)',
