@@ -224,8 +224,7 @@ export const fallBehind = (
 /** Within how many milliseconds of a write it has loaded it; undefined: no promise. */
 export const promiseOf = (world: ModelWorld, id: string): number | undefined => {
   const nature = natureOf(world, id);
-  if (nature.neverReloads === true || (nature.hidden === true && nature.ownersWord !== true))
-    return undefined;
+  if (nature.hidden === true || nature.neverReloads === true) return undefined;
   if (nature.reload === 'field') return ticks(world, 2);
   if (nature.reload === 'restart' || nature.acknowledges === true) return undefined;
   return world.policy.reloadWithin ?? ticks(world, 3);
