@@ -64,9 +64,32 @@ test('an adopted CA with its key signs leaves, and the cross-certificate of its 
   });
   for (const seconds of [0, 200, 400, 600])
     expect((await at(seconds, 'rotate', 'default/internal', '--id', 'away')).code).toBe(0);
-  expect(await status(600)).toMatchObject({ phase: 'Stable', generations: [{ generation: 2 }] });
-  expect(bundle()).not.toContain(ca.certificate.pem);
+  // It may have signed certificates that nothing here shows.
+  expect(await status(600)).toMatchObject({
+    phase: 'Stable',
+    generations: [{ generation: 2 }, { generation: 1, role: 'retained' }],
+  });
+  expect(bundle()).toContain(ca.certificate.pem);
   expect(readFileSync(state, 'utf8').match(/PRIVATE KEY-----/g)).toHaveLength(2);
+});
+
+test('an adopted CA leaves the bundles with its key once the last certificate that it signed before has ended', async () => {
+  const ran = await adopt(pems(ca.certificate), keyPem(ca), '--yes', '--last-leaf-ends', '2020-02-29');
+  expect(ran.stdout).toContain('for certificates that it signed before, until 2020-02-29');
+  await handover(['run', dir, '--once']);
+  for (const seconds of [0, 200, 400, 600])
+    expect((await at(seconds, 'rotate', 'default/internal', '--id', 'away')).code).toBe(0);
+  expect((await status(600)).generations).toHaveLength(1);
+  expect(bundle()).not.toContain(ca.certificate.pem);
+});
+
+test('adopt refuses a day that is not in the calendar', async () => {
+  expect(await adopt(pems(ca.certificate), keyPem(ca), '--last-leaf-ends', '2030-02-30')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^USAGE: --last-leaf-ends: "2030-02-30" is not a day; write it like 2030-12-31/,
+    ),
+  });
 });
 
 test('every leaf verifies against every bundle at each step of the rotation away from an adopted CA', async () => {

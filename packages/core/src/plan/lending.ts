@@ -5,8 +5,14 @@ const later = <T extends number>(a: T | undefined, b: T): T => (a === undefined 
 
 const DATES = ['lentUntil', 'unseenUntil', 'podsUntil'] as const satisfies readonly (keyof Generation)[];
 
-/** Objects of other namespaces that a generation remembers by name. */
+/** Objects of other namespaces that a generation remembers by name, and the characters of their names: the state has to fit into a Secret. */
 export const MOST_NAMED_ELSEWHERE = 500;
+const MOST_CHARACTERS = 32_768;
+
+/** What a state of an earlier version does not say: leaves may be out until the last that was lent, or the CA itself, has ended. */
+export const unknownElsewhere = ({ lentUntil, anchors: [{ notAfter }] }: Generation): IssuedElsewhere => ({
+  until: lentUntil ?? notAfter,
+});
 
 /** What both say: the names of all objects, and the later date. */
 export const unionElsewhere = (
@@ -17,7 +23,8 @@ export const unionElsewhere = (
   const until = later(a.until, b.until);
   if (a.objects === undefined || b.objects === undefined) return { until };
   const objects = [...new Set([...a.objects, ...b.objects])].sort();
-  return objects.length > MOST_NAMED_ELSEWHERE ? { until } : { until, objects };
+  const isMuch = objects.length > MOST_NAMED_ELSEWHERE || objects.join().length > MOST_CHARACTERS;
+  return isMuch ? { until } : { until, objects };
 };
 
 export const sameElsewhere = (a: IssuedElsewhere | undefined, b: IssuedElsewhere | undefined): boolean =>
@@ -53,10 +60,16 @@ export const lending = (state: AuthorityState, asked: Lending): AuthorityState |
       elsewhere === undefined
         ? undefined
         : { until: end, ...(elsewhere === 'unnamed' ? {} : { objects: [elsewhere.object] }) };
-    const all = unionElsewhere(one.elsewhere, away);
+    const all =
+      away === undefined ? one.elsewhere : unionElsewhere(one.elsewhere ?? unknownElsewhere(one), away);
     return {
       ...one,
-      ...(forPod ? { podsUntil: later(one.podsUntil, end) } : { lentUntil: later(one.lentUntil, end) }),
+      // Dates of the own namespace: what other namespaces get holds nothing up there.
+      ...(elsewhere !== undefined
+        ? {}
+        : forPod
+          ? { podsUntil: later(one.podsUntil, end) }
+          : { lentUntil: later(one.lentUntil, end) }),
       // In other namespaces such a leaf holds no rotation up: the CA stays trusted for it.
       ...(isUnseen && elsewhere === undefined ? { unseenUntil: later(one.unseenUntil, end) } : {}),
       ...(all === undefined ? {} : { elsewhere: all }),

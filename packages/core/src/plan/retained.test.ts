@@ -1,8 +1,8 @@
 import { day, duration, hour, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
-import { Story } from '../../test/story.ts';
-import { MOST_NAMED_ELSEWHERE } from './lending.ts';
-import type { ConsumerSeen } from './observed.ts';
+import { Story, T0 } from '../../test/story.ts';
+import { lending, MOST_NAMED_ELSEWHERE } from './lending.ts';
+import type { ConsumerSeen, ObjectSeen } from './observed.ts';
 import { MOST_RETAINED } from './retained.ts';
 
 /** An Authority with a web server of its own, and a Leaf in another namespace that `pay/api` presents. */
@@ -189,6 +189,102 @@ test('verifiers elsewhere without the CA that signs are named before another rot
   ]);
   story.begunAnew().pass(minute).run();
   expect(story.notes('BehindElsewhere')).toEqual([]);
+});
+
+/** A Secret of another namespace that cert-manager writes. */
+const lent = (id: string, ca: string, at: number): ObjectSeen => ({
+  id,
+  version: '1',
+  revision: undefined,
+  elsewhere: true,
+  changedAt: instant(at),
+  anchors: [{ fingerprint: ca, since: instant(at) }],
+  leaf: {
+    fingerprint: `${id}-${ca}`,
+    issuer: ca,
+    chain: [],
+    notBefore: instant(at),
+    notAfter: instant(at + 80 * day),
+    spec: 'lent',
+    writtenAt: instant(at),
+    issuerSince: instant(at),
+    replacedOne: false,
+    othersExpire: undefined,
+  },
+  writtenBy: { program: 'cert-manager', asked: 'never', namespace: 'shop', since: T0 },
+});
+
+test.each(['an earlier version', 'a backup'])(
+  'a state of %s that does not say what was signed for a Secret keeps its CA, though it remembers another',
+  (from) => {
+    const story = new Mesh();
+    const id = 'shop/secrets/db';
+    story.objects.set(id, lent(id, 'ca1', story.now));
+    story.consumer('shop/db', {
+      presents: [id],
+      verifies: [],
+      reload: 'restart',
+      blocks: false,
+      workload: undefined,
+    });
+    const [first, ...rest] = story.authority?.generations ?? [];
+    if (story.authority === undefined || first === undefined) expect.fail('no authority');
+    const { elsewhere: _, ...older } = first;
+    const generation = from === 'a backup' ? first : older;
+    story.authority = { ...story.authority, generations: [generation, ...rest] };
+    story.leaf('pay/secrets/two');
+    story.set({
+      leaves: story.policy.leaves.map((leaf) =>
+        leaf.object === 'web' ? leaf : { ...leaf, elsewhere: true },
+      ),
+    });
+    story.rotate.push('r');
+    for (let round = 0; round < 6; round++) {
+      story.run();
+      story.acknowledge('web').pass(4 * minute);
+      if (story.roles().startsWith('2:current') && story.objects.get(id)?.leaf?.issuer === 'ca1')
+        story.objects.set(id, lent(id, 'ca2', story.now));
+    }
+    story.run();
+    story.begunAnew().pass(minute).run();
+    expect(story.roles()).toBe('2:current 1:retained');
+  },
+);
+
+test('a stamp of a pod elsewhere is no evidence: it may be from another cluster', () => {
+  const stamp = { trust: 5, distrusts: 0, issuer: 5, leaf: 'abcd' };
+  const story = new Mesh({
+    workload: { stamp, rolling: false },
+    instances: [{ uid: 'p', createdAt: T0, ready: true, stamp, proofs: [] }],
+  }).rotated('r');
+  expect(story.roles()).toBe('2:current 1:retained');
+});
+
+test('leaves lent to other namespaces hold nothing up in the own one', () => {
+  const state = new Mesh().authority ?? expect.fail('no authority');
+  const asked = {
+    notAfter: instant(T0 + 300 * day),
+    isUnseen: false,
+    elsewhere: { object: 'shop/secrets/x' },
+  };
+  const raised = lending(state, asked)?.generations[0];
+  expect(raised).toMatchObject({ elsewhere: { until: T0 + 300 * day } });
+  expect(raised?.lentUntil).toBeUndefined();
+  expect(raised?.podsUntil).toBeUndefined();
+});
+
+test('the names of objects elsewhere fit into the state, however long they are', () => {
+  const story = new Story();
+  const leaves = Array.from({ length: 200 }, (_, at) => ({
+    object: `far-${at}-${'x'.repeat(300)}`,
+    spec: 'v1',
+    lifetime: duration(90 * day),
+    renewAt: 0.66,
+    elsewhere: true,
+  }));
+  story.set({ leaves });
+  story.run();
+  expect(story.authority?.generations[0]?.elsewhere).toEqual({ until: instant(story.now + 90 * day) });
 });
 
 test('a paused Authority drops no retained CA', () => {

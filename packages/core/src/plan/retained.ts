@@ -8,7 +8,7 @@ import {
 } from './authority.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import { holds, lagOf, type PlanningContext, showsLeafOf } from './evidence.ts';
-import { roundedEnd, sameElsewhere, unionElsewhere } from './lending.ts';
+import { roundedEnd, sameElsewhere, unionElsewhere, unknownElsewhere } from './lending.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
 import type { Transition } from './transition.ts';
@@ -41,15 +41,17 @@ const leavesElsewhere = (
     const isOwn = isLeafOf(object, generation);
     // Of an object that another program writes, no record says which leaves it held before.
     const isUnrecorded =
-      writtenBy !== undefined &&
-      !isRecorded &&
-      !((writtenBy.since ?? Number.NEGATIVE_INFINITY) > generation.since);
-    const before = isUnrecorded ? endOf(generation, writtenBy.ofOneProcess === true) : undefined;
+      writtenBy !== undefined && !((writtenBy.since ?? Number.NEGATIVE_INFINITY) > generation.since);
+    const before = isRecorded
+      ? generation.elsewhere?.until
+      : endOf(generation, writtenBy?.ofOneProcess === true);
     const end = isOwn
-      ? Math.max(leaf.notAfter, before ?? 0)
+      ? Math.max(leaf.notAfter, (isUnrecorded ? before : undefined) ?? 0)
       : writtenBy === undefined
         ? leaf.othersExpire
-        : before;
+        : isUnrecorded
+          ? before
+          : undefined;
     if (end === undefined) continue;
     const until = roundedEnd(instant(end), generation);
     found = unionElsewhere(found, { until, ...(writtenBy?.ofOneProcess === true ? {} : { objects: [id] }) });
@@ -78,7 +80,7 @@ export const recordIssuance = (
   for (const write of writes) {
     if (write.kind !== 'write-leaf' || write.issue === undefined || write.elsewhere !== true) continue;
     const until = roundedEnd(write.issue.notAfter, current);
-    wanted = unionElsewhere(wanted, { until, objects: [write.object] });
+    wanted = unionElsewhere(wanted ?? unknownElsewhere(current), { until, objects: [write.object] });
   }
   return wanted === undefined || sameElsewhere(wanted, current.elsewhere)
     ? undefined
@@ -112,8 +114,13 @@ const stillUsing = (
   if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))
     return [`${object} (a kubelet may still hand out its old leaf)`];
   if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
+  // A stamp there may be from another cluster, or from before this Authority: only what pods show, and when they began, counts.
+  const unstamped = (consumer: ConsumerSeen): ConsumerSeen => ({
+    ...consumer,
+    instances: consumer.instances.map((one) => ({ ...one, stamp: undefined })),
+  });
   const shows = (consumer: ConsumerSeen): boolean =>
-    newer.some((one) => showsLeafOf(context, consumer, object, one).ok);
+    newer.some((one) => showsLeafOf(context, unstamped(consumer), object, one).ok);
   return presenters
     .filter((consumer) => !shows(consumer))
     .map(
@@ -169,6 +176,7 @@ export const dropDue = (
 ): { readonly transition: Transition; readonly why: string } | undefined => {
   const { state, clock } = context;
   const all = retainedIn(state);
+  let overdue: ReturnType<typeof dropDue>;
   for (const generation of [...all].reverse()) {
     const drop = (why: string) => ({
       transition: { kind: 'drop', generation: generation.number } as const,
@@ -181,12 +189,13 @@ export const dropDue = (
     if (users.length === 0) return drop('every workload in other namespaces shows a leaf of a newer CA');
     if (unseen.length === 0 && clock.reached(droppedAt(context, generation)))
       return drop(`issueTo.patience has passed, although ${listed(users, 3)} may still use a leaf of it`);
-    if (all.length > MOST_RETAINED)
-      return drop(
+    if (generation === all.at(-1))
+      overdue = drop(
         `${MOST_RETAINED} newer CAs are retained, although ${listed(users, 3)} may still use a leaf of it`,
       );
   }
-  return undefined;
+  // Only when none of them is free.
+  return all.length > MOST_RETAINED ? overdue : undefined;
 };
 
 /** A CA that stays trusted without its key. */
@@ -201,6 +210,8 @@ export interface Retained {
   readonly until: Instant;
   /** Then `issueTo.patience` is over, and leaves that are still valid are refused. */
   readonly overtakes: boolean;
+  /** It was adopted without its key, which others may have. */
+  readonly neverHeldKey: boolean;
   /** The next rotation drops it, because too many are retained. */
   readonly isLast: boolean;
 }
@@ -217,6 +228,7 @@ export const retainedBy = (context: PlanningContext, seen: Observed): readonly R
       unseen: unseenIn(context, generation).length > 0,
       until: instant(until),
       overtakes: until < lastEnd(generation),
+      neverHeldKey: generation.adopted === true,
       isLast: all.length >= MOST_RETAINED && index === all.length - 1,
     };
   });
@@ -230,7 +242,8 @@ const dateOf = ({ until, since }: Retained): string => {
 
 /** Read after "CA generation 1". */
 export const retainedText = (retained: Retained): string => {
-  const { elsewhere, unseen, overtakes, isLast } = retained;
+  const { elsewhere, unseen, overtakes, isLast, neverHeldKey } = retained;
+  const key = neverHeldKey ? 'its key not held here' : 'its key destroyed';
   const count = `${elsewhere.length} ${elsewhere.length === 1 ? 'workload' : 'workloads'} elsewhere`;
   const reasons = [
     ...(elsewhere.length === 0 ? [] : [`${count}: ${listed(elsewhere, 3)}`]),
@@ -241,7 +254,7 @@ export const retainedText = (retained: Retained): string => {
     ? '; then issueTo.patience has passed, and certificates that they still use are refused'
     : '';
   const last = isLast ? '; the next rotation drops it' : '';
-  return `stays trusted, its key destroyed, ${what}, until ${dateOf(retained)} at most${overtaken}${last}`;
+  return `stays trusted, ${key}, ${what}, until ${dateOf(retained)} at most${overtaken}${last}`;
 };
 
 /** Verifiers in other namespaces without the CA that signs now: only its cross-certificate makes them accept new leaves, for one rotation. */

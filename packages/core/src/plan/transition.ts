@@ -165,12 +165,14 @@ export const applyTransition = (
 };
 
 /** Without its key, and without what was remembered for the authority's own namespace. */
-const retained = ({ number, anchors }: Generation, needed: Needed, at: Instant): Generation => ({
+const retained = ({ number, anchors, hasKey }: Generation, needed: Needed, at: Instant): Generation => ({
   number,
   role: 'retained',
   anchors,
   hasKey: false,
   since: at,
+  // A key that was never here cannot be destroyed.
+  ...(hasKey ? {} : { adopted: true as const }),
   ...needed,
 });
 

@@ -52,7 +52,7 @@ test('a permitted name that is new waits until every CA in use permits it', asyn
     ['b', 'b.prod.svc'],
   );
   const waits =
-    'default/b: authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside the name constraints of CA generation 1; remove it until a rotation has retired that generation';
+    'default/b: authority default/mesh refuses it: spec.dnsNames: "b.prod.svc" is outside the name constraints of CA generation 1; remove it until that generation has left the bundles';
   await converge(on(world.home, wider), 'default/mesh');
   expect(await refusals(world, wider)).toEqual([waits]);
   world.rotate.push('r1');

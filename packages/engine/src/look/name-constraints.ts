@@ -17,11 +17,12 @@ export const constraintRefusal = (
   if (outside !== undefined)
     return `spec.${outside} is outside spec.nameConstraints of the Authority; change it, or ask the Authority's owner to permit it there`;
   for (const { number, role, anchors, hasKey } of record?.state.generations ?? []) {
-    if (!hasKey || (role !== 'current' && role !== 'previous')) continue;
+    // GnuTLS takes the way through the cross-certificate to a CA that stays trusted without its key, and applies its constraints.
+    if (role !== 'retained' && (!hasKey || (role !== 'current' && role !== 'previous'))) continue;
     const constraints = record?.certificates.get(anchors[0].fingerprint)?.nameConstraints;
     const beyond = constraints === undefined ? undefined : outsideConstraints(spec, constraints);
     if (beyond !== undefined)
-      return `spec.${beyond} is outside the name constraints of CA generation ${number}; remove it until a rotation has retired that generation`;
+      return `spec.${beyond} is outside the name constraints of CA generation ${number}; remove it until that generation has left the bundles`;
   }
   return undefined;
 };

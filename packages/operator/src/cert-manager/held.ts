@@ -14,17 +14,18 @@ export interface HeldLeaf {
 }
 
 /**
- * How long a leaf elsewhere can delay a rotation. Of what this authority signed the state knows the last end, by the policy of that day. What
+ * How long a leaf elsewhere can keep a retired CA trusted. Of what this authority signed the state knows the last end, by the policy of that day. What
  * others signed with a CA before it was adopted can be of any length: there the policy of today is the bound.
  */
 const latestEnd = (
-  { adopted, lentUntil }: Generation,
+  { adopted, lentUntil, elsewhere }: Generation,
   { notBefore }: Certificate,
   { authority }: Responsibilities,
 ): Instant => {
-  if (lentUntil !== undefined && adopted !== true) return lentUntil;
+  const known = Math.max(lentUntil ?? 0, elsewhere?.until ?? 0);
+  if (known > 0 && adopted !== true) return instant(known);
   const most = mostFor(authority.spec.issueTo.maxLifetime, false) ?? 0;
-  return instant(Math.max(notBefore + SKEW + most, lentUntil ?? 0));
+  return instant(Math.max(notBefore + SKEW + most, known));
 };
 
 /** The leaf of this authority in a file; undefined: there is none that a program here could present. */

@@ -197,7 +197,7 @@ test('a Certificate of an adopted CA Issuer holds the rotation up until its issu
   );
   await world.certificate('prod/web', {}, { group: 'cert-manager.io', kind: 'Issuer', name: 'shop' });
   await world.pod('prod/web', 'web');
-  await world.authority({ adopt: { secret: 'shop-ca' }, ...ROTATES });
+  await world.authority({ adopt: { secret: 'shop-ca', lastLeafEnds: '2029-12-30' }, ...ROTATES });
   world.operate();
   world.play();
   await world.retired(1);

@@ -24,15 +24,12 @@ export interface Contents extends HeldLeaf {
 export class Sights {
   readonly #begun: Instant | undefined;
   readonly #sights = new Map<ObjectId, Sight>();
-  /** When a Secret was first seen with a leaf of an issuer, however often it changed since. */
-  readonly #first = new Map<string, Instant>();
 
   /** `begun`: since when Secrets count as being as they are at the first sight; undefined: since that sight. */
   constructor(begun?: Instant) {
     this.#begun = begun;
   }
 
-  /** A Secret of another namespace that changes to and fro hurts its owner. */
   see(
     id: ObjectId,
     { leaf, behind, cas, issuer, until }: Contents,
@@ -43,15 +40,12 @@ export class Sights {
     const held = before?.anchors ?? new Map<string, Instant>();
     const anchors = new Map(cas.map(({ fingerprint }) => [fingerprint, held.get(fingerprint) ?? now]));
     const same = anchors.size === held.size && [...anchors.keys()].every((one) => held.has(one));
-    const firstKey = `${id} ${issuer.fingerprint}`;
-    const first = this.#first.get(firstKey) ?? now;
-    this.#first.set(firstKey, first);
     const isIssuerSame = before?.issuer === issuer.fingerprint;
     const sight: Sight = {
       leaf: leaf.fingerprint,
       issuer: issuer.fingerprint,
       writtenAt: before?.leaf === leaf.fingerprint ? before.writtenAt : now,
-      issuerSince: until !== undefined ? first : isIssuerSame ? before.issuerSince : now,
+      issuerSince: isIssuerSame ? before.issuerSince : now,
       anchors,
       changedAt: same && before !== undefined ? before.changedAt : now,
     };
@@ -79,6 +73,5 @@ export class Sights {
   /** Forgets Secrets that are gone. */
   keep(ids: ReadonlySet<ObjectId>): void {
     for (const id of this.#sights.keys()) if (!ids.has(id)) this.#sights.delete(id);
-    for (const key of this.#first.keys()) if (!ids.has(key.split(' ', 1)[0] ?? '')) this.#first.delete(key);
   }
 }

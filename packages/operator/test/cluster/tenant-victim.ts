@@ -173,7 +173,9 @@ export class Victim {
       async () => {
         last = await this.status();
         const { phase, generations = [] } = last;
-        return phase === 'Stable' && generations.length === 1 && generations[0]?.generation === to;
+        // A CA that stays trusted for a neighbour, without its key, is no part of the rotation.
+        const used = generations.filter(({ role }) => role !== 'retained');
+        return phase === 'Stable' && used.length === 1 && used[0]?.generation === to;
       },
       `the rotation of ${this.id} to generation ${to} to end`,
       ms,
