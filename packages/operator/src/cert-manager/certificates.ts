@@ -165,7 +165,7 @@ export class LentCertificates implements Reissues {
     });
     const unseen = asking.filter(({ id, isOurs }) => isOurs && !bySecret.has(id));
     unseen.sort((a, b) => Number(b.namespace === own) - Number(a.namespace === own));
-    const unread = view.trouble ?? (await this.#unlabelled.read(unseen));
+    const unread = view.trouble ?? (await this.#unlabelled.read(unseen, own));
     const found = new Map<ObjectId, Found>();
     for (const { id, namespace, certificate, isOurs, shown } of asking) {
       const secret = bySecret.get(id) ?? (isOurs ? this.#unlabelled.of(id) : undefined);

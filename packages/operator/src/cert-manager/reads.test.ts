@@ -46,7 +46,7 @@ const many = (namespace: string, count: number): readonly CertManagerCertificate
 test('Secrets that the watch does not show are read once, a few in each pass; until then leaves for cert-manager count as in use', async () => {
   const until = instant(NOW + 20 * day);
   const read: string[] = [];
-  const view = { certificates: [...many('team', 100), certificate('prod')], requests: [], secrets: [] };
+  const view = { certificates: [...many('prod', 100), certificate('prod')], requests: [], secrets: [] };
   const lent = lentIn(
     () => view,
     (id) => read.push(id),
@@ -64,6 +64,19 @@ test('Secrets that the watch does not show are read once, a few in each pass; un
   expect(await looks(record({ lentUntil: until }))).toEqual([]);
   expect(new Set(read).size).toBe(101);
   expect(read).toHaveLength(101);
+});
+
+test('Secrets of other namespaces that are not read yet hold nothing up, and those of the own namespace are read before them', async () => {
+  const read: string[] = [];
+  const view = { certificates: [...many('team', 500), certificate('prod')], requests: [], secrets: [] };
+  const lent = lentIn(
+    () => view,
+    (id) => read.push(id),
+  );
+  const state = record({ lentUntil: instant(NOW + 20 * day) });
+  expect(await lent.reader(false).of(responsibilitiesOf(TO_TEAM), state, NOW)).toEqual([]);
+  expect(read).toHaveLength(50);
+  expect(read[0]).toBe('prod/web');
 });
 
 test('a Secret that cannot be read counts as unknown, and the reason is reported', async () => {

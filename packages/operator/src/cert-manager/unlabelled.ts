@@ -26,8 +26,11 @@ export class UnlabelledSecrets {
     this.#get = get;
   }
 
-  /** Reads some of those that it does not know. Undefined: all are known now; else why some are not. */
-  async read(wanted: readonly Wanted[]): Promise<string | undefined> {
+  /**
+   * Reads some of those that it does not know, in this order. Undefined: all of the namespace `own` are known now; else why some are not. Those of
+   * other namespaces hold nothing up: a tenant that keeps changing its Certificates delays only what is seen of them.
+   */
+  async read(wanted: readonly Wanted[], own: string): Promise<string | undefined> {
     const unread = wanted.filter((one) => !this.#isKnown(one));
     let trouble: string | undefined;
     await inParallel(unread.slice(0, MOST_READS), AT_ONCE, async ({ id, certificate }) => {
@@ -39,7 +42,9 @@ export class UnlabelledSecrets {
         trouble ??= error instanceof Error ? error.message : String(error);
       }
     });
-    const left = unread.filter((one) => !this.#isKnown(one)).length;
+    const left = unread.filter(
+      (one) => one.certificate.metadata.namespace === own && !this.#isKnown(one),
+    ).length;
     if (left === 0) return undefined;
     return `${left} ${left === 1 ? 'Secret' : 'Secrets'} of Certificates could not be read yet${trouble === undefined ? '' : `: ${trouble}`}`;
   }
