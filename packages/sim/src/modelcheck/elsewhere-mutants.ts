@@ -28,14 +28,14 @@ export const elsewhereMutants: readonly Mutant[] = [
     file: 'retained.js',
     from: 'if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))',
     to: 'if (false)',
-    worlds: ['a restart-only workload of another namespace, with stale caches and restarts'],
+    worlds: ['a workload of another namespace that acknowledges and restarts, with stale caches'],
   },
   {
     name: 'a leaf in another namespace that no pod is known to use counts as unused',
     file: 'retained.js',
     from: 'if (presenters.length === 0)',
     to: 'if (false)',
-    worlds: ['a workload of another namespace that leaves and comes back'],
+    worlds: ['a leaf of another namespace that an unknown workload presents'],
   },
   {
     name: 'a retained CA is dropped although its leaf is still in the Secret',

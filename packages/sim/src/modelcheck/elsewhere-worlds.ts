@@ -60,6 +60,20 @@ export const elsewhereWorlds: readonly ModelWorld[] = [
     elsewhere: ['theirs'],
     timeless: true,
   }),
+  worldOf('a leaf of another namespace that an unknown workload presents', {
+    natures: {
+      a: hot('sa'),
+      far: { reload: 'unknown', presents: 'theirs', outside: true, hidden: true, neverReloads: true },
+    },
+    elsewhere: ['theirs'],
+    timeless: true,
+  }),
+  worldOf('a workload of another namespace that acknowledges and restarts, with stale caches', {
+    natures: { a: hot('sa'), far: { reload: 'hot', presents: 'theirs', acknowledges: true, outside: true } },
+    elsewhere: ['theirs'],
+    caches: true,
+    budget: { rotations: 1, restarts: 1 },
+  }),
   worldOf('a workload of another namespace that its owner declares hot', {
     natures: {
       a: hot('sa'),
