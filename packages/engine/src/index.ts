@@ -57,7 +57,6 @@ export { type ProbeTools, probe } from './evidence/probe.ts';
 export { readDocument } from './evidence/read-document.ts';
 export { startTls } from './evidence/start-tls.ts';
 export { askStatus } from './evidence/status-document.ts';
-export { Wavering } from './evidence/wavering.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
 export { entryOf, objectOf } from './ledger/entry.ts';
 export type { HistoryStep } from './ledger/history.ts';

@@ -1,5 +1,5 @@
 import type { Proof, Unread } from '@handover/core';
-import type { Duration, Instant } from '@handover/material';
+import type { Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
 import { answerOf, type ProbeResult, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
 import { type DocumentRead, unreadable, unreadOf } from './read-document.ts';
@@ -11,8 +11,6 @@ export interface Asking {
   readonly authority: AuthorityId;
   readonly record: AuthorityRecord;
   readonly now: Instant;
-  /** How long what it denied counts beside what it shows. */
-  readonly reloadWithin: Duration;
   /** As of a `ProbeTarget`. */
   readonly otherLeaf?: ProbeTarget['otherLeaf'];
 }

@@ -131,17 +131,16 @@ export class DeclaredConsumers implements EvidenceSource {
     const share = oneOwner ? id : authority.metadata.namespace;
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
     const { clock } = this.#tools;
-    const { reloadWithin } = responsibilities.policy;
-    const asking = { authority: id, record, now, reloadWithin, otherLeaf };
+    const { reloadWithin } = authority.spec.rotation;
     const shown = await Promise.all(
       found.endpoints.map(async (endpoint, index) => {
         const one = await this.#turns.take(share, async () =>
           clock.monotonic() < until
-            ? askProcess(endpoint, asking, this.#tools)
+            ? askProcess(endpoint, { authority: id, record, now, otherLeaf }, this.#tools)
             : silent('it was not asked in time; the next look asks it'),
         );
         const key = `${id} ${name} ${endpoint.uid ?? index}`;
-        return this.#wavering.weigh(key, one, asking, clock.monotonic());
+        return this.#wavering.weigh(key, one, record, reloadWithin, clock.monotonic());
       }),
     );
     return {

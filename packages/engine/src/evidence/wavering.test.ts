@@ -3,7 +3,6 @@ import { createServer as createHttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createServer, type Server } from 'node:tls';
-import { duration } from '@handover/material';
 import { temporaryFolder } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
 import { documentOf, MESH_ID, MeshHomes, pairOf, pass, recordOf, secret } from '../../test/mesh-home.ts';
@@ -164,7 +163,6 @@ test('A CA that one process still trusts is neither in use everywhere nor gone, 
   const [anchor = ''] = record.state.generations.flatMap(({ anchors }) =>
     anchors.map(({ fingerprint }) => fingerprint),
   );
-  const asking = { record, reloadWithin: duration(WITHIN_MS) };
   const wavering = new Wavering();
   const document = (anchors: readonly string[]) => ({
     proofs: [{ by: 'acknowledged', at: homes.now, anchors, complete: true } as const],
@@ -172,7 +170,7 @@ test('A CA that one process still trusts is neither in use everywhere nor gone, 
     stripsCross: false,
   });
   const said = (anchors: readonly string[], at: number) =>
-    wavering.weigh('a', document(anchors), asking, at).proofs[0];
+    wavering.weigh('a', document(anchors), record, WITHIN_MS, at).proofs[0];
   for (const anchors of [[], [anchor]]) expect(said(anchors, 0)).toMatchObject({ anchors });
   expect(said([], 0)).toMatchObject({ anchors: [anchor], refuses: [anchor] });
   expect(said([], WITHIN_MS - 1)).toMatchObject({ anchors: [anchor], refuses: [anchor] });
@@ -186,5 +184,5 @@ test('A CA that one process still trusts is neither in use everywhere nor gone, 
     saw: { accepted, refused: [], issuers: [] },
   });
   for (const accepted of [[anchor], [], [anchor]])
-    expect(wavering.weigh('b', probed(accepted), asking, 0)).toEqual(probed(accepted));
+    expect(wavering.weigh('b', probed(accepted), record, WITHIN_MS, 0)).toEqual(probed(accepted));
 });

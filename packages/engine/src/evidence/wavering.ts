@@ -1,5 +1,6 @@
 import type { Proof } from '@handover/core';
-import type { Asking, ProcessShown } from './ask.ts';
+import type { AuthorityRecord } from '../look/home.ts';
+import type { ProcessShown } from './ask.ts';
 
 /** What an endpoint said of one CA that it trusts, or of one CA whose leaf it serves. */
 interface Fact {
@@ -22,23 +23,22 @@ const MOST_ENDPOINTS = 20_000;
 export class Wavering {
   readonly #known = new Map<string, Map<string, Fact>>();
 
-  /** `now`: by the monotonic clock. */
+  /** `within`, `now`: milliseconds of the monotonic clock. */
   weigh(
     endpoint: string,
     shown: ProcessShown,
-    { record, reloadWithin }: Pick<Asking, 'record' | 'reloadWithin'>,
+    { state }: AuthorityRecord,
+    within: number,
     now: number,
   ): ProcessShown {
     if (this.#known.size > MOST_ENDPOINTS) this.#known.clear();
     const facts = this.#known.get(endpoint) ?? new Map<string, Fact>();
     this.#known.set(endpoint, facts);
-    const ours = record.state.generations.flatMap(({ anchors }) =>
-      anchors.map(({ fingerprint }) => fingerprint),
-    );
+    const ours = state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
     const { proofs, saw } = shown;
     const documents = proofs.filter(({ by }) => by === 'acknowledged');
     const wavers = (name: string, isShown: boolean, isDenied: boolean): boolean =>
-      isWavering(noted(facts, name, isShown, isDenied, now), reloadWithin, now);
+      isWavering(noted(facts, name, isShown, isDenied, now), within, now);
 
     const trust = ours.filter((anchor) =>
       wavers(

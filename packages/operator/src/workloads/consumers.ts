@@ -1,6 +1,5 @@
 import { type InstanceSeen, RELOAD, type Reload, signerOf, TAKE_OVER, TRUST_HASH } from '@handover/core';
 import {
-  type Asking,
   type AuthorityId,
   type AuthorityRecord,
   type Catalogue,
@@ -155,7 +154,7 @@ export class PodConsumers implements EvidenceSource {
       const patience = blocks ? OWN_MS : FOREIGN_MS;
       return [
         (async () => {
-          const shown = await showing.of(pod, askingOf(responsibilities, record, now), patience);
+          const shown = await showing.of(pod, { authority, record, now }, patience);
           const instance = instanceOf(pod, authority, shown);
           const reload = reloadOf(
             [[pod, { ...NOTHING_READ, frozen: held.frozen }]],
@@ -210,7 +209,7 @@ export class PodConsumers implements EvidenceSource {
         shown:
           record === undefined
             ? undefined
-            : await showing.of(pod, askingOf(responsibilities, record, now), patience),
+            : await showing.of(pod, { authority: responsibilities.id, record, now }, patience),
       })),
     );
     const why =
@@ -284,11 +283,4 @@ const instanceOf = (
   stamp: stampIn(annotations[TRUST_HASH], authority),
   proofs: shown?.proofs ?? [],
   ...(shown === undefined ? {} : { unread: shown.unread }),
-});
-
-const askingOf = ({ id, policy }: Responsibilities, record: AuthorityRecord, now: Instant): Asking => ({
-  authority: id,
-  record,
-  now,
-  reloadWithin: policy.reloadWithin,
 });

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { type Generation, generateKey } from '@handover/core';
 import { type AuthorityRecord, Canaries, localKeyring, SealKey, Turns } from '@handover/engine';
-import { after, duration, type Instant, instant } from '@handover/material';
+import { after, type Instant, instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { Addresses } from './addresses.ts';
@@ -71,13 +71,7 @@ const asked = async (podUid: string) => {
   return { pod, seen };
 };
 
-const WITHIN = duration(60_000);
-const by = (record: AuthorityRecord, now: Instant) => ({
-  authority: 'default/mesh',
-  record,
-  now,
-  reloadWithin: WITHIN,
-});
+const by = (record: AuthorityRecord, now: Instant) => ({ authority: 'default/mesh', record, now });
 const showing = (addresses = new Addresses([], [])): PodEvidence =>
   new PodEvidence({
     clock,
@@ -118,22 +112,6 @@ test('a pod that a step waits for is asked each second at first, and not 60 time
   expect(await askedUntil(0, 10)).toBe(10);
   await askedUntil(10, 200);
   expect(await askedUntil(200, 260)).toBe(6);
-});
-
-test('a pod whose processes answer by turns has not loaded a CA until reloadWithin has passed since the last that had not', async () => {
-  const { pod, seen } = await asked('web-1');
-  const shows = showing();
-  const said = async (second: number, ...anchors: readonly string[]) => {
-    pod.anchors = [...anchors, 'company'];
-    const shown = await shows.of(seen, by(recordOf(1, 'ca2', 'ca1'), after(T0, second * 1_000)), PATIENCE);
-    return shown?.proofs[0]?.refuses?.includes('ca2') ?? false;
-  };
-  expect(await said(0, 'ca1')).toBe(false); // it does not say that it trusts it
-  expect(await said(1, 'ca2', 'ca1')).toBe(false);
-  expect(await said(2, 'ca1')).toBe(true);
-  expect(await said(3, 'ca2', 'ca1')).toBe(true);
-  await clock.advance(60_000);
-  expect(await said(63, 'ca2', 'ca1')).toBe(false);
 });
 
 test('a status document of another pod is no evidence for the pod that was asked', async () => {

@@ -8,7 +8,6 @@ import {
   type ProcessShown,
   silent,
   type Turns,
-  Wavering,
   within,
 } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
@@ -83,7 +82,6 @@ export class PodEvidence {
   readonly #tools: PodEvidenceOptions;
   readonly #known = new Map<string, Remembered>();
   readonly #asking = new Map<string, Promise<ProcessShown>>();
-  readonly #wavering = new Wavering();
 
   constructor(options: PodEvidenceOptions) {
     this.#tools = options;
@@ -124,7 +122,7 @@ export class PodEvidence {
     const answer = this.#tools.turns.take(declared.pod.namespace, () => this.#ask(declared, asking));
     this.#asking.set(key, answer);
     try {
-      const shown = this.#wavering.weigh(key, await answer, asking, this.#tools.clock.monotonic());
+      const shown = await answer;
       const { record, now } = asking;
       const { revision } = record.state;
       const before = this.#known.get(key);
