@@ -13,9 +13,11 @@ interface DefaultCertificates {
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
+/** Line breaks differ between Node's own roots and what it has read. */
+const bare = (certificate: string): string => certificate.replace(/\s/g, '');
+
 /** The certificates in a text that Node does not carry itself: a file of the system's roots has those, too. */
 const besideRoots = (text: string): readonly string[] => {
-  const bare = (certificate: string): string => certificate.replace(/\s/g, '');
   const roots = new Set(tls.rootCertificates.map(bare));
   return (text.match(CERTIFICATE) ?? []).filter((certificate) => !roots.has(bare(certificate)));
 };
@@ -35,8 +37,8 @@ function extraCertificates(path: string): readonly string[] | undefined {
 function defaultsOf(path: string | undefined): () => readonly string[] | undefined {
   const { getCACertificates } = tls as DefaultCertificates;
   if (getCACertificates !== undefined) {
-    const own = new Set(getCACertificates('bundled'));
-    return () => getCACertificates('default').filter((certificate) => !own.has(certificate));
+    const own = new Set(getCACertificates('bundled').map(bare));
+    return () => getCACertificates('default').filter((certificate) => !own.has(bare(certificate)));
   }
   const extra = path ? extraCertificates(path) : [];
   if (extra === undefined) {
