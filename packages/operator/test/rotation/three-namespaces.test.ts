@@ -19,7 +19,9 @@ import {
 import { LONG, MeshStage, pause, say } from './mesh-stage.ts';
 import { type RotationStage, type RunningOperator, setRotationStage } from './stage.ts';
 
-const OWN: readonly Member[] = MEMBERS.filter(({ name }) => ['hot', 'polling', 'once', 'webhook', 'api'].includes(name));
+const OWN: readonly Member[] = MEMBERS.filter(({ name }) =>
+  ['hot', 'polling', 'once', 'webhook', 'api'].includes(name),
+);
 const ALL = [...OWN, ...NEIGHBOURS];
 /** Seconds; so twice this and cacheLag, after which neighbours used to be overtaken, are 50. */
 const RELOAD_WITHIN = 20;

@@ -82,12 +82,6 @@ export const elsewhereWorlds: readonly ModelWorld[] = [
     ...there,
     policy: short,
   }),
-  worldOf('a restart-only workload of another namespace, with stale caches and restarts', {
-    natures: { a: hot('sa'), far: presenterThere },
-    elsewhere: ['theirs'],
-    caches: true,
-    budget: { rotations: 1, restarts: 1 },
-  }),
   worldOf('a workload of another namespace that leaves and comes back', {
     natures: { a: hot('sa'), far: { ...hotThere, verifies: 'theirs' } },
     elsewhere: ['theirs'],
