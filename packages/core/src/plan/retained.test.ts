@@ -168,16 +168,18 @@ test('a leaf elsewhere is remembered in the state before it is signed, without a
   });
 });
 
-test('the objects of other namespaces are remembered by name up to a bound, and then by their last end', () => {
-  const story = new Story();
-  const leaves = Array.from({ length: MOST_NAMED_ELSEWHERE + 1 }, (_, at) => ({
-    object: `far-${at}`,
+test.each([
+  ['that are many', MOST_NAMED_ELSEWHERE + 1, ''],
+  ['with long names, which have to fit into the state', 200, 'x'.repeat(300)],
+])('the objects of other namespaces %s are remembered by their last end alone', (_, count, more) => {
+  const leaves = Array.from({ length: count }, (__, at) => ({
+    object: `far-${at}${more}`,
     spec: 'v1',
     lifetime: duration(90 * day),
     renewAt: 0.66,
     elsewhere: true,
   }));
-  story.set({ leaves });
+  const story = new Story().set({ leaves });
   story.run();
   expect(story.authority?.generations[0]?.elsewhere).toEqual({ until: instant(story.now + 90 * day) });
 });
@@ -271,20 +273,6 @@ test('leaves lent to other namespaces hold nothing up in the own one', () => {
   expect(raised).toMatchObject({ elsewhere: { until: T0 + 300 * day } });
   expect(raised?.lentUntil).toBeUndefined();
   expect(raised?.podsUntil).toBeUndefined();
-});
-
-test('the names of objects elsewhere fit into the state, however long they are', () => {
-  const story = new Story();
-  const leaves = Array.from({ length: 200 }, (_, at) => ({
-    object: `far-${at}-${'x'.repeat(300)}`,
-    spec: 'v1',
-    lifetime: duration(90 * day),
-    renewAt: 0.66,
-    elsewhere: true,
-  }));
-  story.set({ leaves });
-  story.run();
-  expect(story.authority?.generations[0]?.elsewhere).toEqual({ until: instant(story.now + 90 * day) });
 });
 
 test('a paused Authority drops no retained CA', () => {

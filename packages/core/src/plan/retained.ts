@@ -35,14 +35,14 @@ const leavesElsewhere = (
     const object = objects.get(id);
     if (object?.leaf === undefined) continue;
     const { leaf, writtenBy } = object;
-    const isRecorded = generation.elsewhere !== undefined && generation.adopted !== true;
+    const isKnown = generation.elsewhere !== undefined && generation.adopted !== true;
     // Which CA signed for a pod is supposed where its request is gone: what the state says is known.
-    if (isRecorded && writtenBy?.ofOneProcess === true) continue;
+    if (isKnown && writtenBy?.ofOneProcess === true) continue;
     const isOwn = isLeafOf(object, generation);
     // Of an object that another program writes, no record says which leaves it held before.
     const isUnrecorded =
       writtenBy !== undefined && !((writtenBy.since ?? Number.NEGATIVE_INFINITY) > generation.since);
-    const before = isRecorded
+    const before = isKnown
       ? generation.elsewhere?.until
       : endOf(generation, writtenBy?.ofOneProcess === true);
     const end = isOwn
