@@ -127,7 +127,9 @@ const ask = (context: PlanningContext, question: Question): Finding => {
   const settledStands =
     !denied && consumer.reload !== 'restart' && (admits.settled || wordCounts(context, consumer));
   const obstacle = context.objects.get(question.object)?.obstacle;
-  if (!consumer.blocks && since === undefined && obstacle !== undefined) return found('outside');
+  // A verifier that its owner keeps from the new CA may be overtaken. A presenter of an old leaf is not: its CA stays trusted.
+  if (question.about === 'trust' && !consumer.blocks && since === undefined && obstacle !== undefined)
+    return found('outside');
   // Where caches lag longer, the file itself comes later.
   const late = context.objects.get(question.object)?.cacheLag ?? 0;
   if (settledStands && since !== undefined && clock.aged(since, policy.reloadWithin + late))

@@ -97,6 +97,14 @@ test('a proof to the contrary keeps a CA retained though the owner of the worklo
   expect(story.roles()).toBe('2:current');
 });
 
+test('a Secret elsewhere that cannot be written any more drops no CA whose leaf a pod still shows', () => {
+  const story = new Mesh().acknowledge('pay/api', { issuer: 'ca1' }).rotated('r');
+  const held = story.objects.get('pay/secrets/api') ?? expect.fail('no Secret');
+  story.objects.set('pay/secrets/api', { ...held, obstacle: 'it is immutable' });
+  story.rotated('s');
+  expect(story.roles()).toBe('3:current 2:retained 1:retained');
+});
+
 test('issueTo.patience ends the wait, and says before and after which workloads it overtakes', () => {
   const story = new Mesh().set({ patienceElsewhere: duration(7 * day) }).rotated('r');
   expect(story.notes('Retained')[0]).toMatch(
