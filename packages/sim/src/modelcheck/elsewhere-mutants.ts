@@ -17,6 +17,13 @@ export const elsewhereMutants: readonly Mutant[] = [
     worlds: ['a slow workload of another namespace that acknowledges'],
   },
   {
+    name: 'a Secret elsewhere that cannot be written speaks for the pods that show its old leaf',
+    file: 'evidence.js',
+    from: "question.about === 'trust' && !consumer.blocks",
+    to: '!consumer.blocks',
+    worlds: ['a hostile neighbour whose pod never restarts, and two rotations'],
+  },
+  {
     name: 'a retained CA is dropped as soon as the rotation is over',
     file: 'retained.js',
     from: 'if (users.length === 0)',

@@ -11,6 +11,8 @@ const evil: Nature = {
   outside: true,
   neverReloads: true,
 };
+/** Only presents: a verifier that misses two rotations is refused, and the plan says so before the second. */
+const { verifies: _, ...presenting } = evil;
 const besideEvil = {
   neighbour: ['theirs', 'wide'],
   bundles: ['wide'],
@@ -47,5 +49,11 @@ export const neighbourWorlds: readonly ModelWorld[] = [
       far: evil,
     },
     ...besideEvil,
+  }),
+  worldOf('a hostile neighbour whose pod never restarts, and two rotations', {
+    natures: { a: hot('sa'), far: presenting },
+    neighbour: ['theirs'],
+    timeless: true,
+    budget: { rotations: 2, turns: 1 },
   }),
 ];
