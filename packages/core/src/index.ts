@@ -118,6 +118,7 @@ export {
   EVIDENCE_KINDS,
   type EvidenceKind,
   EXPIRY_GRACE,
+  elsewhereEnds,
   explain,
   FOREIGN_SPEC,
   formatStamp,

@@ -1,4 +1,11 @@
-import { type AuthorityState, caGenerations, type Plan, type Standing, withRole } from '@handover/core';
+import {
+  type AuthorityState,
+  caGenerations,
+  elsewhereEnds,
+  type Plan,
+  type Standing,
+  withRole,
+} from '@handover/core';
 import { answer, certificatesKey, type Material, type Observation, type Verdicts } from '@handover/engine';
 import type { Certificate, Instant } from '@handover/material';
 import type { Cell, Party, TrustGrid } from './document.ts';
@@ -43,7 +50,7 @@ const stepOf = (state: AuthorityState | undefined, now: Instant): Ahead | undefi
   if (current === undefined || previous === undefined) return undefined;
   const crossed = state.crosses.some(({ of, by }) => of === current.number && by === previous.number);
   const { elsewhere, unseenUntil } = previous;
-  const retains = Math.max(elsewhere?.until ?? 0, unseenUntil ?? 0) > now;
+  const retains = Math.max(elsewhereEnds(elsewhere) ?? 0, unseenUntil ?? 0) > now;
   return { kind: 'retire', coming: current.number, going: previous.number, crossed, retains };
 };
 

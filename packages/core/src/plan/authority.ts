@@ -17,10 +17,12 @@ export interface Anchor {
 
 /** Leaves that a CA signed for other namespaces. */
 export interface IssuedElsewhere {
-  /** Latest end of all of them. */
-  readonly until: Instant;
-  /** The objects that got them; undefined: not all have a name, or there are too many, so that only `until` counts. */
-  readonly objects?: readonly string[];
+  /** The objects that got one. */
+  readonly objects: readonly string[];
+  /** Latest end of the leaves of these objects. */
+  readonly until?: Instant;
+  /** Latest end of the leaves whose objects have no name here: pods have their own, or there are too many to name. */
+  readonly unnamedUntil?: Instant;
 }
 
 /** Why a CA without its key stays trusted. */

@@ -118,6 +118,25 @@ const hiddenReaders = (context: PlanningContext, next: Generation): Blocker[] =>
   });
 };
 
+/** Where no cross-certificate covers a mistake, time counts as evidence only by the owner's word. */
+const trustOf =
+  (context: PlanningContext, next: Generation, { strict }: GateMode) =>
+  (consumer: ConsumerSeen, object: string): Finding =>
+    holds(context, consumer, object, next, { settled: strict === undefined, cross: strict === undefined });
+
+/** Verifiers in other namespaces that gate 1 has stopped waiting for. */
+export const overtakenAtGateOne = (
+  context: PlanningContext,
+  { consumers }: Observed,
+  next: Generation,
+  mode: GateMode,
+): readonly string[] => {
+  const trusts = trustOf(context, next, mode);
+  return consumers
+    .filter((consumer) => !consumer.blocks && consumer.verifies.some((object) => !trusts(consumer, object).ok))
+    .map(({ id }) => id);
+};
+
 /** Gate 1, trust is out: every known verifier holds `next`. */
 export const gateOne = (
   all: PlanningContext,
@@ -126,10 +145,7 @@ export const gateOne = (
   mode: GateMode,
 ): readonly Blocker[] => {
   const { context, seen } = askedPart(all, view, mode);
-  // Where no cross-certificate covers a mistake, time counts as evidence only by the owner's word.
-  const admits = { settled: mode.strict === undefined, cross: mode.strict === undefined };
-  const trusts = (consumer: ConsumerSeen, object: string): Finding =>
-    holds(context, consumer, object, next, admits);
+  const trusts = trustOf(context, next, mode);
   const blockers = [
     ...missing(seen, 'verifies', next.since, trusts),
     ...missingReaders(context, seen, next.since, trusts),

@@ -2,6 +2,8 @@ import { day, hour, type Instant, instant } from '@handover/material';
 import type { AuthorityState, Generation, IssuedElsewhere } from './authority.ts';
 
 const later = <T extends number>(a: T | undefined, b: T): T => (a === undefined || b > a ? b : a);
+const latest = (a: Instant | undefined, b: Instant | undefined): Instant | undefined =>
+  b === undefined ? a : later(a, b);
 
 const DATES = ['lentUntil', 'unseenUntil', 'podsUntil'] as const satisfies readonly (keyof Generation)[];
 
@@ -11,24 +13,43 @@ const MOST_CHARACTERS = 32_768;
 
 /** What a state of an earlier version does not say: leaves may be out until the last that was lent, or the CA itself, has ended. */
 export const unknownElsewhere = ({ lentUntil, anchors: [{ notAfter }] }: Generation): IssuedElsewhere => ({
-  until: lentUntil ?? notAfter,
+  objects: [],
+  unnamedUntil: lentUntil ?? notAfter,
 });
 
-/** What both say: the names of all objects, and the later date. */
+/** A leaf elsewhere that ends at `until`. `object`: the one that shows it. */
+export const issuedTo = (object: string | undefined, until: Instant): IssuedElsewhere =>
+  object === undefined ? { objects: [], unnamedUntil: until } : { objects: [object], until };
+
+/** When the last of these leaves has ended; undefined: there is none. */
+export const elsewhereEnds = (issued: IssuedElsewhere | undefined): Instant | undefined =>
+  latest(issued?.until, issued?.unnamedUntil);
+
+/** What both say: the names of all objects, and the later dates. */
 export const unionElsewhere = (
   a: IssuedElsewhere | undefined,
   b: IssuedElsewhere | undefined,
 ): IssuedElsewhere | undefined => {
   if (a === undefined || b === undefined) return a ?? b;
-  const until = later(a.until, b.until);
-  if (a.objects === undefined || b.objects === undefined) return { until };
   const objects = [...new Set([...a.objects, ...b.objects])].sort();
+  const until = latest(a.until, b.until);
+  const unnamedUntil = latest(a.unnamedUntil, b.unnamedUntil);
   const isMuch = objects.length > MOST_NAMED_ELSEWHERE || objects.join().length > MOST_CHARACTERS;
-  return isMuch ? { until } : { until, objects };
+  return isMuch ? dated([], undefined, latest(until, unnamedUntil)) : dated(objects, until, unnamedUntil);
 };
 
+const dated = (
+  objects: readonly string[],
+  until: Instant | undefined,
+  unnamedUntil: Instant | undefined,
+): IssuedElsewhere => ({
+  objects,
+  ...(until === undefined ? {} : { until }),
+  ...(unnamedUntil === undefined ? {} : { unnamedUntil }),
+});
+
 export const sameElsewhere = (a: IssuedElsewhere | undefined, b: IssuedElsewhere | undefined): boolean =>
-  a?.until === b?.until && a?.objects?.join() === b?.objects?.join();
+  a?.until === b?.until && a?.unnamedUntil === b?.unnamedUntil && a?.objects.join() === b?.objects.join();
 
 /** Rounded up, so that many leaves need few writes; no leaf outlives its CA. */
 export const roundedEnd = (
@@ -59,7 +80,7 @@ export const lending = (state: AuthorityState, asked: Lending): AuthorityState |
     const away =
       elsewhere === undefined
         ? undefined
-        : { until: end, ...(elsewhere === 'unnamed' ? {} : { objects: [elsewhere.object] }) };
+        : issuedTo(elsewhere === 'unnamed' ? undefined : elsewhere.object, end);
     const all =
       away === undefined ? one.elsewhere : unionElsewhere(one.elsewhere ?? unknownElsewhere(one), away);
     return {

@@ -2,7 +2,7 @@ import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { PlanningContext } from './evidence.ts';
 import { rotationDueAt } from './expiry.ts';
 import type { GateMode } from './gate-mode.ts';
-import { type Blocker, distrustGate, gateOne, gateTwo } from './gates.ts';
+import { type Blocker, distrustGate, gateOne, gateTwo, overtakenAtGateOne } from './gates.ts';
 import type { Observed } from './observed.ts';
 import { dropDue, neededFor } from './retained.ts';
 import { isValidYet, type Transition, vouches } from './transition.ts';
@@ -37,7 +37,9 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
     const missing = blockedBy.length > 0 ? [] : gateOne(context, seen, next, calm(mode));
     return {
       transition: activation(context, next, current),
-      why: opened(mode, missing) ?? `every verifier holds CA generation ${next.number}`,
+      why:
+        (opened(mode, missing) ?? `every verifier holds CA generation ${next.number}`) +
+        overtaken(overtakenAtGateOne(context, seen, next, mode)),
       blockedBy,
     };
   }
@@ -84,6 +86,9 @@ const opened = (mode: GateMode, missing: readonly Blocker[]): string | undefined
   const reason = mode.late ? 'the deadline has passed' : 'patience has passed and onBlocked is Proceed';
   return `${reason}, although ${listed(names, 3)} did not confirm`;
 };
+
+const overtaken = (names: readonly string[]): string =>
+  names.length === 0 ? '' : `, but ${listed(names, 3)} in other namespaces did not confirm in time`;
 
 /** The old CA cross-signs the new one; when the old CA is not valid yet, the one before it does. */
 export const activation = (

@@ -120,7 +120,7 @@ test('a pod of another namespace holds no rotation up: the old CA stays trusted 
   holder(story, { issuer: 'ca1', created: T0, blocks: false });
   story.pass(hour);
   expect(story.run()).toMatchObject([
-    { kind: 'retire', retain: { elsewhere: { until: T0 + 3 * day } } },
+    { kind: 'retire', retain: { elsewhere: { objects: [], unnamedUntil: T0 + 3 * day } } },
     { kind: 'write-bundle' },
   ]);
   expect(story.roles()).toBe('2:current 1:retained');

@@ -1,9 +1,13 @@
 import { day, duration, hour, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
-import { Story, T0 } from '../../test/story.ts';
+import { anchor, Story, T0 } from '../../test/story.ts';
 import { lending, MOST_NAMED_ELSEWHERE } from './lending.ts';
 import type { ConsumerSeen, ObjectSeen } from './observed.ts';
+import { plan } from './plan.ts';
 import { MOST_RETAINED } from './retained.ts';
+
+const notesOf = (story: Story, code: string): readonly string[] =>
+  story.plan().notes.flatMap((note) => (note.code === code ? [`${note.object} ${note.message}`] : []));
 
 /** An Authority with a web server of its own, and a Leaf in another namespace that `pay/api` presents. */
 class Mesh extends Story {
@@ -38,9 +42,7 @@ class Mesh extends Story {
   }
 
   notes(code: string): readonly string[] {
-    return this.plan().notes.flatMap((note) =>
-      note.code === code ? [`${note.object} ${note.message}`] : [],
-    );
+    return notesOf(this, code);
   }
 
   begunAnew(): this {
@@ -189,7 +191,46 @@ test.each([
   }));
   const story = new Story().set({ leaves });
   story.run();
-  expect(story.authority?.generations[0]?.elsewhere).toEqual({ until: instant(story.now + 90 * day) });
+  expect(story.authority?.generations[0]?.elsewhere).toEqual({
+    objects: [],
+    unnamedUntil: instant(story.now + 90 * day),
+  });
+});
+
+test('a leaf elsewhere without a name, such as that of a pod, keeps no names from being known, and no CA for longer than it lives', () => {
+  const story = new Mesh();
+  const lent = lending(story.authority ?? expect.fail('no authority'), {
+    notAfter: instant(story.now + 2 * day),
+    isUnseen: false,
+    forPod: true,
+    elsewhere: 'unnamed',
+  });
+  story.authority = lent;
+  story.rotated('r');
+  expect(story.notes('Retained')[0]).toMatch(
+    /for 1 workload elsewhere: pay\/api \(restart pending\), and for leaves that no object shows, until 2030-04-01 at most$/,
+  );
+  story.begunAnew().pass(minute);
+  expect(story.run()).toEqual([]);
+  story.pass(4 * day);
+  expect(story.run()[0]).toMatchObject({ kind: 'drop', generation: 1 });
+});
+
+test('leaves that an adopted CA signs elsewhere are remembered by name, and those from before end with the day that its owner gave', () => {
+  const story = new Story().leaf('far');
+  story.set({ leaves: story.policy.leaves.map((leaf) => ({ ...leaf, elsewhere: true })) });
+  story.adoptable = [anchor('old', instant(T0 - day))];
+  const until = instant(T0 + 3 * day);
+  const seen = { ...story.seen, adoptableKey: true, adoptableUntil: until };
+  for (const action of plan(seen, story.policy, story.now).actions) story.act(action);
+  story.run();
+  expect(story.authority?.generations).toMatchObject([
+    {
+      adopted: true,
+      unseenUntil: until,
+      elsewhere: { objects: ['far'], until: instant(T0 + 90 * day) },
+    },
+  ]);
 });
 
 test('verifiers elsewhere without the CA that signs are named before another rotation overtakes them', () => {
@@ -199,6 +240,29 @@ test('verifiers elsewhere without the CA that signs are named before another rot
   ]);
   story.begunAnew().pass(minute).run();
   expect(story.notes('BehindElsewhere')).toEqual([]);
+});
+
+test('where no cross-certificate helps, verifiers elsewhere that have not loaded the new CA in time are named in the step and after it', () => {
+  const story = new Story().leaf('web');
+  story.adoptable = [anchor('old', instant(T0 - day))];
+  const held = story.leaf('pay/secrets/api');
+  held.set({
+    leaves: held.policy.leaves.map((leaf) => (leaf.object === 'web' ? leaf : { ...leaf, elsewhere: true })),
+    bundles: [
+      { object: 'trust', extra: [] },
+      { object: 'pay/trust', extra: [], elsewhere: true },
+    ],
+  });
+  story.consumer('pay/api', { verifies: ['pay/trust'], reload: 'hot', blocks: false });
+  story.run();
+  story.acknowledge('pay/api', { anchors: ['old'] }).pass(hour);
+  const steps = story.run().flatMap((action) => ('why' in action && action.kind === 'activate' ? [action.why] : []));
+  expect(steps).toEqual([
+    'every verifier holds CA generation 1, but pay/api in other namespaces did not confirm in time',
+  ]);
+  expect(notesOf(story, 'BehindElsewhere')).toEqual([
+    'CA generation 1 pay/api in other namespaces has not loaded it; no cross-certificate covers it, and new certificates are refused there',
+  ]);
 });
 
 /** A Secret of another namespace that cert-manager writes. */

@@ -8,7 +8,14 @@ import {
 } from './authority.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import { holds, lagOf, type PlanningContext, showsLeafOf } from './evidence.ts';
-import { roundedEnd, sameElsewhere, unionElsewhere, unknownElsewhere } from './lending.ts';
+import {
+  elsewhereEnds,
+  issuedTo,
+  roundedEnd,
+  sameElsewhere,
+  unionElsewhere,
+  unknownElsewhere,
+} from './lending.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
 import type { Transition } from './transition.ts';
@@ -43,7 +50,7 @@ const leavesElsewhere = (
     const isUnrecorded =
       writtenBy !== undefined && !((writtenBy.since ?? Number.NEGATIVE_INFINITY) > generation.since);
     const before = isKnown
-      ? generation.elsewhere?.until
+      ? elsewhereEnds(generation.elsewhere)
       : endOf(generation, writtenBy?.ofOneProcess === true);
     const end = isOwn
       ? Math.max(leaf.notAfter, (isUnrecorded ? before : undefined) ?? 0)
@@ -54,19 +61,19 @@ const leavesElsewhere = (
           : undefined;
     if (end === undefined) continue;
     const until = roundedEnd(instant(end), generation);
-    found = unionElsewhere(found, { until, ...(writtenBy?.ofOneProcess === true ? {} : { objects: [id] }) });
+    found = unionElsewhere(found, issuedTo(writtenBy?.ofOneProcess === true ? undefined : id, until));
   }
-  if (found === undefined || found.objects?.length === 0) return undefined;
-  return clock.reached(found.until + EXPIRY_GRACE) ? undefined : found;
+  const last = elsewhereEnds(found);
+  return last === undefined || clock.reached(last + EXPIRY_GRACE) ? undefined : found;
 };
 
 /** What a CA has to stay trusted for once its key is destroyed; undefined: for nothing. */
 export const neededFor = (context: PlanningContext, generation: Generation): Needed | undefined => {
   const { unseenUntil } = generation;
   const elsewhere = leavesElsewhere(context, generation);
-  const isUnseen = unseenUntil !== undefined && !isOver(context, unseenUntil);
+  const isUnseen = isAhead(context, unseenUntil);
   if (elsewhere === undefined && !isUnseen) return undefined;
-  return { ...(elsewhere === undefined ? {} : { elsewhere }), ...(isUnseen ? { unseenUntil } : {}) };
+  return { ...(elsewhere === undefined ? {} : { elsewhere }), ...(isUnseen && unseenUntil !== undefined ? { unseenUntil } : {}) };
 };
 
 /** What the state has to remember before these leaves are signed; undefined: it does already. */
@@ -80,7 +87,8 @@ export const recordIssuance = (
   for (const write of writes) {
     if (write.kind !== 'write-leaf' || write.issue === undefined || write.elsewhere !== true) continue;
     const until = roundedEnd(write.issue.notAfter, current);
-    wanted = unionElsewhere(wanted ?? unknownElsewhere(current), { until, objects: [write.object] });
+    if (covers(wanted, write.object, until)) continue;
+    wanted = unionElsewhere(wanted ?? unknownElsewhere(current), issuedTo(write.object, until));
   }
   return wanted === undefined || sameElsewhere(wanted, current.elsewhere)
     ? undefined
@@ -91,13 +99,15 @@ export const recordIssuance = (
 export const isRecorded = ({ generations }: AuthorityState, write: BundleWrite | LeafWrite): boolean => {
   if (write.kind !== 'write-leaf' || write.issue === undefined || write.elsewhere !== true) return true;
   const current = generations.find(({ role }) => role === 'current');
-  const known = current?.elsewhere;
-  if (current === undefined || known === undefined) return false;
   return (
-    known.until >= roundedEnd(write.issue.notAfter, current) &&
-    (known.objects === undefined || known.objects.includes(write.object))
+    current !== undefined &&
+    covers(current.elsewhere, write.object, roundedEnd(write.issue.notAfter, current))
   );
 };
+
+const covers = (known: IssuedElsewhere | undefined, object: string, end: Instant): boolean =>
+  (known?.unnamedUntil ?? Number.NEGATIVE_INFINITY) >= end ||
+  (known?.objects.includes(object) === true && (known.until ?? Number.NEGATIVE_INFINITY) >= end);
 
 /** Workloads that were given a leaf of this CA through an object, and do not show another one yet; a text for people each. */
 const stillUsing = (
@@ -137,10 +147,8 @@ const usersElsewhere = (
   seen: Observed,
   generation: Generation,
 ): readonly string[] => {
-  const { elsewhere } = generation;
-  if (elsewhere === undefined || isOver(context, elsewhere.until)) return [];
-  const { objects } = elsewhere;
-  if (objects === undefined) return ['leaves in other namespaces that no object shows'];
+  const { objects = [], until } = generation.elsewhere ?? {};
+  if (until === undefined || isOver(context, until)) return [];
   const presenters = new Map<string, ConsumerSeen[]>();
   for (const consumer of seen.consumers)
     if (!consumer.blocks)
@@ -156,18 +164,25 @@ const usersElsewhere = (
 /** Valid through its last second, and by clocks that are behind ours. */
 const isOver = ({ clock }: PlanningContext, until: Instant): boolean => clock.reached(until + EXPIRY_GRACE);
 
+const isAhead = (context: PlanningContext, until: Instant | undefined): boolean =>
+  until !== undefined && !isOver(context, until);
+
+const unnamedIn = (context: PlanningContext, { elsewhere }: Generation): readonly string[] =>
+  isAhead(context, elsewhere?.unnamedUntil) ? ['leaves in other namespaces that no object shows'] : [];
+
 const unseenIn = (context: PlanningContext, { unseenUntil }: Generation): readonly string[] =>
-  unseenUntil === undefined || isOver(context, unseenUntil) ? [] : ['leaves that no object shows'];
+  isAhead(context, unseenUntil) ? ['leaves that no object shows'] : [];
 
 /** When the last leaf that it stays trusted for has expired. */
 const lastEnd = ({ elsewhere, unseenUntil, since }: Generation): number =>
-  Math.max(elsewhere?.until ?? since, unseenUntil ?? since) + EXPIRY_GRACE;
+  Math.max(elsewhereEnds(elsewhere) ?? since, unseenUntil ?? since) + EXPIRY_GRACE;
 
 /** The same, if the owner's patience with other namespaces is over earlier. */
 const droppedAt = ({ policy }: PlanningContext, generation: Generation): number => {
   const { elsewhere, unseenUntil, since } = generation;
-  if (policy.patienceElsewhere === undefined || elsewhere === undefined) return lastEnd(generation);
-  const cut = Math.min(elsewhere.until + EXPIRY_GRACE, since + policy.patienceElsewhere);
+  const ends = elsewhereEnds(elsewhere);
+  if (policy.patienceElsewhere === undefined || ends === undefined) return lastEnd(generation);
+  const cut = Math.min(ends + EXPIRY_GRACE, since + policy.patienceElsewhere);
   return Math.max(cut, unseenUntil === undefined ? since : unseenUntil + EXPIRY_GRACE);
 };
 
@@ -187,7 +202,11 @@ export const dropDue = (
     if (clock.reached(lastEnd(generation)))
       return drop('the last leaf that it stayed trusted for has expired');
     const unseen = unseenIn(context, generation);
-    const users = [...usersElsewhere(context, seen, generation), ...unseen];
+    const users = [
+      ...usersElsewhere(context, seen, generation),
+      ...unnamedIn(context, generation),
+      ...unseen,
+    ];
     if (users.length === 0) return drop('every workload in other namespaces shows a leaf of a newer CA');
     if (unseen.length === 0 && clock.reached(droppedAt(context, generation)))
       return drop(`issueTo.patience has passed, although ${listed(users, 3)} may still use a leaf of it`);
@@ -227,7 +246,7 @@ export const retainedBy = (context: PlanningContext, seen: Observed): readonly R
       generation: generation.number,
       since: generation.since,
       elsewhere: usersElsewhere(context, seen, generation),
-      unseen: unseenIn(context, generation).length > 0,
+      unseen: [...unseenIn(context, generation), ...unnamedIn(context, generation)].length > 0,
       until: instant(until),
       overtakes: until < lastEnd(generation),
       neverHeldKey: generation.adopted === true,
@@ -259,17 +278,18 @@ export const retainedText = (retained: Retained): string => {
   return `stays trusted, ${key}, ${what}, until ${dateOf(retained)} at most${overtaken}${last}`;
 };
 
-/** Verifiers in other namespaces without the CA that signs now: only its cross-certificate makes them accept new leaves, for one rotation. */
+/**
+ * Verifiers in other namespaces without the CA that signs now: only its cross-certificate makes them accept new leaves, for one rotation. Where
+ * there is none they refuse new leaves already.
+ */
 export const behindElsewhere = (context: PlanningContext, seen: Observed): readonly Note[] => {
   const { state } = context;
   const current = withRole(state, 'current');
+  if (current === undefined) return [];
+  const isCovered = state.crosses.some(({ of }) => of === current.number);
+  const isFirst = !isCovered && state.ids.length === 0;
   // While others load the CA that has just begun to sign, nothing is amiss.
-  if (
-    current === undefined ||
-    !state.crosses.some(({ of }) => of === current.number) ||
-    withRole(state, 'previous') !== undefined
-  )
-    return [];
+  if (isFirst || (isCovered && withRole(state, 'previous') !== undefined)) return [];
   const lacks = (consumer: ConsumerSeen): boolean =>
     !consumer.blocks &&
     consumer.verifies.some(
@@ -278,6 +298,10 @@ export const behindElsewhere = (context: PlanningContext, seen: Observed): reado
   const behind = seen.consumers.filter(lacks).map(({ id }) => id);
   if (behind.length === 0) return [];
   const [verb, pronoun] = behind.length === 1 ? ['has', 'it'] : ['have', 'them'];
-  const message = `${listed(behind, 3)} in other namespaces ${verb} not loaded it; ${withRole(state, 'next') === undefined ? 'another rotation would' : 'this rotation will'} make ${pronoun} refuse new certificates`;
+  const rotation = withRole(state, 'next') === undefined ? 'another rotation would' : 'this rotation will';
+  const consequence = isCovered
+    ? `${rotation} make ${pronoun} refuse new certificates`
+    : `no cross-certificate covers ${pronoun}, and new certificates are refused there`;
+  const message = `${listed(behind, 3)} in other namespaces ${verb} not loaded it; ${consequence}`;
   return [{ code: 'BehindElsewhere', object: `CA generation ${current.number}`, message }];
 };

@@ -90,7 +90,7 @@ export const applyTransition = (
     hasKey: true,
     since: made.at,
     // Known to be none; what a state does not say is not known.
-    elsewhere: { until: made.at, objects: [] },
+    elsewhere: { objects: [] },
   });
   const crossed = (of: number, by: number | undefined): readonly Cross[] => {
     const old = state?.crosses ?? [];
@@ -112,7 +112,8 @@ export const applyTransition = (
                 anchors: adopts,
                 hasKey: adoptsKey,
                 since: made.at,
-                ...(adoptsKey ? { adopted: true as const } : {}),
+                // What it signed before is in `unseenUntil`.
+                ...(adoptsKey ? { adopted: true as const, elsewhere: { objects: [] } } : {}),
                 ...(unseenUntil === undefined ? {} : { unseenUntil }),
               },
             ];

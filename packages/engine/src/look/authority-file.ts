@@ -38,9 +38,10 @@ const isAnchor = (value: unknown): boolean =>
 
 const isIssuedElsewhere = (value: unknown): boolean =>
   isMap(value) &&
-  isNumber(value.until) &&
-  (value.objects === undefined ||
-    (Array.isArray(value.objects) && value.objects.every((object) => typeof object === 'string')));
+  Array.isArray(value.objects) &&
+  value.objects.every((object) => typeof object === 'string') &&
+  (value.until === undefined || isNumber(value.until)) &&
+  (value.unnamedUntil === undefined || isNumber(value.unnamedUntil));
 
 const isGeneration = (value: unknown): value is Generation =>
   isMap(value) &&

@@ -1,4 +1,4 @@
-import { type Generation, SKEW } from '@handover/core';
+import { elsewhereEnds, type Generation, SKEW } from '@handover/core';
 import { type AuthorityRecord, type Responsibilities, readableCertificates } from '@handover/engine';
 import { type Certificate, type Instant, instant } from '@handover/material';
 import { mostFor } from './requests.ts';
@@ -22,7 +22,7 @@ const latestEnd = (
   { notBefore }: Certificate,
   { authority }: Responsibilities,
 ): Instant => {
-  const known = Math.max(lentUntil ?? 0, elsewhere?.until ?? 0);
+  const known = Math.max(lentUntil ?? 0, elsewhereEnds(elsewhere) ?? 0);
   if (known > 0 && adopted !== true) return instant(known);
   const most = mostFor(authority.spec.issueTo.maxLifetime, false) ?? 0;
   return instant(Math.max(notBefore + SKEW + most, known));

@@ -95,7 +95,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
         since: past,
         ...(theirs.length === 0 || plot.forgetful === true
           ? {}
-          : { elsewhere: { until: dates.leafEnd, objects: theirs } }),
+          : { elsewhere: { objects: theirs, until: dates.leafEnd } }),
       },
     ],
     crosses: [],
