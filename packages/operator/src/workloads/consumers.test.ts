@@ -1,5 +1,5 @@
 import { TRUST_HASH } from '@handover/core';
-import type { Responsibilities } from '@handover/engine';
+import type { AuthorityRecord, Responsibilities } from '@handover/engine';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { PodConsumers } from './consumers.ts';
@@ -59,4 +59,34 @@ test('a workload that an Authority restarts is a consumer even while it has no p
     ['DaemonSet default/ours', true, []],
     ['DaemonSet default/stamped-just-now', true, []],
   ]);
+});
+
+test('pods of another namespace are listed anew where a CA stays trusted for them: a watch may be behind', async () => {
+  const asked: (readonly string[])[] = [];
+  const workloadCache = {
+    freshPods: async (namespaces: readonly string[]) => {
+      asked.push(namespaces);
+      return [];
+    },
+    pods: () => [],
+    workloads: () => [],
+  } as unknown as Workloads;
+  const source = new PodConsumers({
+    workloadCache,
+    showing: { of: async () => undefined } as never,
+    fresh: true,
+    wordOf: () => undefined,
+    labelsOf: async () => ({}),
+    obstacle: () => undefined,
+    isUnderWay: () => false,
+    namespaces: () => new Map(),
+  });
+  const objects = ['pay/secrets/api', 'pay/secrets/web', 'shop/secrets/db'];
+  const generations = [
+    { role: 'current', elsewhere: { objects: ['team/secrets/x'] } },
+    { role: 'retained', elsewhere: { objects } },
+  ];
+  const record = { state: { generations } } as unknown as AuthorityRecord;
+  await source.consumers(RESPONSIBILITIES, record, instant(Date.UTC(2030, 0, 1)), []);
+  expect(asked).toEqual([['default', 'pay', 'shop']]);
 });

@@ -82,6 +82,12 @@ export interface PodConsumerOptions {
 const NOTHING_READ = { presents: new Set<ObjectId>(), verifies: new Set<ObjectId>() };
 
 /** Consumers found, not declared: workloads whose live pods read an object of the authority in any way, or that it is rolling. */
+/** Other namespaces whose objects were given leaves of a CA that stays trusted for them. */
+const retainedFor = (record: AuthorityRecord | undefined): readonly string[] =>
+  (record?.state.generations ?? []).flatMap(({ role, elsewhere }) =>
+    role === 'retained' ? (elsewhere?.objects ?? []).flatMap((object) => placeOf(object).namespace ?? []) : [],
+  );
+
 export class PodConsumers implements EvidenceSource {
   readonly #options: PodConsumerOptions;
 
@@ -102,7 +108,7 @@ export class PodConsumers implements EvidenceSource {
       string,
       { readonly maker: ControllerOwner; readonly namespace: string; readonly pods: (readonly [Pod, Use])[] }
     >();
-    const all = await this.#pods(responsibilities);
+    const all = await this.#pods(responsibilities, record);
     for (const pod of all) {
       if (pod.ended) continue;
       const use = useOf(pod, managed, signed);
@@ -178,13 +184,16 @@ export class PodConsumers implements EvidenceSource {
     );
   }
 
-  async #pods(responsibilities: Responsibilities): Promise<readonly Pod[]> {
+  async #pods(
+    { authority }: Responsibilities,
+    record: AuthorityRecord | undefined,
+  ): Promise<readonly Pod[]> {
     const { workloadCache, fresh } = this.#options;
     if (!fresh) return workloadCache.pods();
-    // Only its own namespace can hold an authority up.
-    const own = responsibilities.authority.metadata.namespace;
-    const seen = await workloadCache.freshPods(own);
-    return [...seen, ...workloadCache.pods().filter(({ namespace }) => namespace !== own)];
+    // A pod that a slow watch hides may still show an old leaf. In other namespaces that matters where a retained CA waits for the pods.
+    const namespaces = new Set([authority.metadata.namespace, ...retainedFor(record)]);
+    const seen = await workloadCache.freshPods([...namespaces]);
+    return [...seen, ...workloadCache.pods().filter(({ namespace }) => !namespaces.has(namespace))];
   }
 
   async #consumer(

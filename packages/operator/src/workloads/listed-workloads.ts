@@ -37,7 +37,7 @@ export class ListedWorkloads implements Workloads {
     return this.#pods;
   }
 
-  async freshPods(namespace: string): Promise<readonly Pod[]> {
+  async freshPods(wanted: readonly string[]): Promise<readonly Pod[]> {
     const { kube, namespaces, signal } = this.#options;
     const lists = await Promise.all(
       namespaces.map((name) => kube.list(podKind, { namespace: name }, { signal })),
@@ -49,7 +49,7 @@ export class ListedWorkloads implements Workloads {
     this.#makers = await this.#makersOf(pods);
     this.#workloads = await this.#workloadsOf(pods);
     this.#pods = pods;
-    return pods.filter((pod) => pod.namespace === namespace);
+    return pods.filter((pod) => wanted.includes(pod.namespace));
   }
 
   #isReader({ namespace, references }: Pod): boolean {

@@ -129,9 +129,14 @@ export class WorkloadCache {
   }
 
   /** Past the cache in one namespace: nothing covers a mistake about who presents. */
-  async freshPods(namespace: string): Promise<readonly Pod[]> {
-    const { items } = await this.#options.kube.list(podKind, { namespace }, { signal: this.#signal });
-    return items.flatMap((object) => podOf(object) ?? []);
+  async freshPods(namespaces: readonly string[]): Promise<readonly Pod[]> {
+    const pods: Pod[] = [];
+    // One after the other: a state may name hundreds of namespaces.
+    for (const namespace of namespaces) {
+      const { items } = await this.#options.kube.list(podKind, { namespace }, { signal: this.#signal });
+      pods.push(...items.flatMap((object) => podOf(object) ?? []));
+    }
+    return pods;
   }
 
   workload(kind: Rollable, namespace: string, name: string): Workload | undefined {
