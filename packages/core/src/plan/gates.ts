@@ -133,7 +133,9 @@ export const overtakenAtGateOne = (
 ): readonly string[] => {
   const trusts = trustOf(context, next, mode);
   return consumers
-    .filter((consumer) => !consumer.blocks && consumer.verifies.some((object) => !trusts(consumer, object).ok))
+    .filter(
+      (consumer) => !consumer.blocks && consumer.verifies.some((object) => !trusts(consumer, object).ok),
+    )
     .map(({ id }) => id);
 };
 

@@ -256,7 +256,9 @@ test('where no cross-certificate helps, verifiers elsewhere that have not loaded
   story.consumer('pay/api', { verifies: ['pay/trust'], reload: 'hot', blocks: false });
   story.run();
   story.acknowledge('pay/api', { anchors: ['old'] }).pass(hour);
-  const steps = story.run().flatMap((action) => ('why' in action && action.kind === 'activate' ? [action.why] : []));
+  const steps = story
+    .run()
+    .flatMap((action) => ('why' in action && action.kind === 'activate' ? [action.why] : []));
   expect(steps).toEqual([
     'every verifier holds CA generation 1, but pay/api in other namespaces did not confirm in time',
   ]);

@@ -73,7 +73,10 @@ export const neededFor = (context: PlanningContext, generation: Generation): Nee
   const elsewhere = leavesElsewhere(context, generation);
   const isUnseen = isAhead(context, unseenUntil);
   if (elsewhere === undefined && !isUnseen) return undefined;
-  return { ...(elsewhere === undefined ? {} : { elsewhere }), ...(isUnseen && unseenUntil !== undefined ? { unseenUntil } : {}) };
+  return {
+    ...(elsewhere === undefined ? {} : { elsewhere }),
+    ...(isUnseen && unseenUntil !== undefined ? { unseenUntil } : {}),
+  };
 };
 
 /** What the state has to remember before these leaves are signed; undefined: it does already. */

@@ -85,7 +85,9 @@ const NOTHING_READ = { presents: new Set<ObjectId>(), verifies: new Set<ObjectId
 /** Other namespaces whose objects were given leaves of a CA that stays trusted for them. */
 const retainedFor = (record: AuthorityRecord | undefined): readonly string[] =>
   (record?.state.generations ?? []).flatMap(({ role, elsewhere }) =>
-    role === 'retained' ? (elsewhere?.objects ?? []).flatMap((object) => placeOf(object).namespace ?? []) : [],
+    role === 'retained'
+      ? (elsewhere?.objects ?? []).flatMap((object) => placeOf(object).namespace ?? [])
+      : [],
   );
 
 export class PodConsumers implements EvidenceSource {
@@ -184,10 +186,7 @@ export class PodConsumers implements EvidenceSource {
     );
   }
 
-  async #pods(
-    { authority }: Responsibilities,
-    record: AuthorityRecord | undefined,
-  ): Promise<readonly Pod[]> {
+  async #pods({ authority }: Responsibilities, record: AuthorityRecord | undefined): Promise<readonly Pod[]> {
     const { workloadCache, fresh } = this.#options;
     if (!fresh) return workloadCache.pods();
     // A pod that a slow watch hides may still show an old leaf. In other namespaces that matters where a retained CA waits for the pods.

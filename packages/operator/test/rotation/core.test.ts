@@ -6,11 +6,23 @@ import { Drains, ON_TWO_NODES, PAIRS } from './drains.ts';
 import { ForeignCa } from './foreign-ca.ts';
 import { Jobs } from './jobs.ts';
 import { secretOf } from './looks.ts';
-import { API, budget, fields, leaf, MEMBERS, NAMESPACE, services, trustBundle, WEBHOOK } from './mesh.ts';
-import { LONG, MeshStage } from './mesh-stage.ts';
+import {
+  API,
+  budget,
+  fields,
+  leaf,
+  MEMBERS,
+  NAMESPACE,
+  NEIGHBOURS,
+  namespaceOf,
+  services,
+  trustBundle,
+  WEBHOOK,
+} from './mesh.ts';
+import { LONG, MeshStage, pause, say } from './mesh-stage.ts';
 import { OWN } from './operator-pods.ts';
 import { rotatesOnce } from './rotations.ts';
-import { type RotationStage, setRotationStage } from './stage.ts';
+import { type RotationStage, type RunningOperator, setRotationStage } from './stage.ts';
 import { Storms } from './storms.ts';
 import {
   kubectl,
@@ -26,6 +38,7 @@ let stage: RotationStage;
 let mesh: MeshStage;
 let versions: Versions;
 let storms: Storms;
+let operator: RunningOperator;
 let jobs: Jobs;
 
 beforeAll(async () => {
@@ -62,8 +75,7 @@ test('a rotation fails no handshake, restarts the restart-only once, and gets ri
   await stage.cluster.kubectl('scale', 'deployment/handover', '-n', OWN, '--replicas=0');
   await noOperator(stage);
   storms = await Storms.over(stage);
-  const operator = storms.operators.get(storms.startOperator());
-  if (operator === undefined) throw new Error('no operator');
+  operator = storms.operators.get(storms.startOperator()) ?? expect.fail('no operator');
   await storms.watch();
   expect(await rotatesOnce(mesh, operator, 1)).toBeGreaterThan(0);
 });
@@ -76,6 +88,50 @@ test('when the API server is killed in each phase, the rotation and all its webh
 
 test('a drain that starts with the first new leaf fails no handshake, and restarts no workload twice', () =>
   new Drains(mesh).drainFromFirstLeaf());
+
+test('a rotation neither waits for pods of other namespaces nor overtakes them: the old CA stays trusted without its key', async () => {
+  const neighbours = NEIGHBOURS.filter(({ name }) => ['shop-once', 'pay-stuck'].includes(name));
+  const reloadWithin = 10;
+  for (const member of neighbours) await stage.cluster.kubectl('create', 'namespace', namespaceOf(member));
+  await stage.cluster.apply(
+    ...services(neighbours),
+    resource(
+      'Authority',
+      'mesh',
+      { issueTo: { namespaceSelector: {} }, rotation: { reloadWithin: `${reloadWithin}s` } },
+      NAMESPACE,
+    ),
+    ...neighbours.map((member) => leaf(member)),
+  );
+  for (const { name, namespace } of neighbours)
+    await until(
+      async () => (await secretOf(stage.kube, name, namespace)).cert !== '',
+      `Secret ${name}`,
+      LONG,
+    );
+  const beside = new MeshStage(stage, { ...ON_TWO_NODES, members: [...PAIRS, ...neighbours] });
+  await beside.apply(...neighbours);
+  await beside.settled(neighbours);
+  // Nothing restarts its pod from now on.
+  await stage.cluster.kubectl('rollout', 'pause', 'deployment/pay-stuck', '-n', 'pay');
+
+  const callsOf = (name: string): number => stage.collector.totals().directions.get(`${name} → hot`)?.ok ?? 0;
+  const before = neighbours.map(({ name }) => callsOf(name));
+  const traffic = await mesh.during('a rotation beside other namespaces', async () => {
+    const seconds = await mesh.rotate(operator, 'beside');
+    say(`  from the first step to Stable: ${seconds.toFixed(1)} s`);
+    // Past the moment at which neighbours used to be overtaken.
+    await pause((2 * reloadWithin + 10 + 15) * 1_000);
+  });
+  expect(traffic.failed).toBe(0);
+  expect(traffic.silent).toEqual([]);
+  expect(neighbours.filter(({ name }, index) => callsOf(name) <= (before[index] ?? 0))).toEqual([]);
+  const { phase, generations, notes } = await mesh.status();
+  say(`  ${notes.join('; ')}`);
+  expect([phase, generations.map(({ role }) => role)]).toEqual(['Stable', ['current', 'retained']]);
+  expect(generations[1]?.trustedFor).toContain('Deployment pay/pay-stuck (restart pending)');
+  for (const member of neighbours) await stage.cluster.kubectl('delete', 'namespace', namespaceOf(member));
+});
 
 test('S3.1 the recipe’s Job makes the Secrets in an empty namespace, with the rights of the recipe', async () => {
   // The mesh has done its part.
