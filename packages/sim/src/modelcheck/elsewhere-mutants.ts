@@ -55,6 +55,13 @@ export const elsewhereMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a leaf elsewhere is written before the state remembers it',
+    file: 'retained.js',
+    from: 'return (current !== undefined &&',
+    to: 'return (true || current !== undefined &&',
+    worlds: ['a Leaf of another namespace that is deleted after a rotation, and another rotation'],
+  },
+  {
     name: 'a distrust does not reach a retained CA past one that is gone',
     file: 'transition.js',
     from: 'reached.add(by);',

@@ -100,6 +100,12 @@ export const elsewhereWorlds: readonly ModelWorld[] = [
     budget: { rotations: 1, removals: 1, deletions: 1 },
     timeless: true,
   }),
+  worldOf('a Leaf of another namespace that is deleted after a rotation, and another rotation', {
+    natures: { a: hot('sa'), far: { reload: 'hot', presents: 'theirs', acknowledges: true, outside: true } },
+    elsewhere: ['theirs'],
+    budget: { rotations: 2, removals: 1, deletions: 1 },
+    timeless: true,
+  }),
   worldOf('another namespace, and distrust of each role', {
     natures: { a: hot('sa'), far: { ...presenterThere, neverReloads: true } },
     ...there,
