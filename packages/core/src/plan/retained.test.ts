@@ -107,6 +107,42 @@ test('a Secret elsewhere that cannot be written any more drops no CA whose leaf 
   expect(story.roles()).toBe('3:current 2:retained 1:retained');
 });
 
+test('workloads of another namespace are rolled a few at a time, also after the rotation, and the old CA stays until the last is done', () => {
+  const story = new Mesh().set({ maxConcurrentRollouts: 3 });
+  const others = ['b', 'c', 'd', 'e'].map((name) => `pay/${name}`);
+  for (const id of others)
+    story.consumer(id, {
+      presents: ['pay/secrets/api'],
+      verifies: [],
+      reload: 'restart',
+      blocks: false,
+      namespace: 'pay',
+    });
+  story.consumers = story.consumers.filter(({ id }) => id !== 'pay/api');
+  story.rotated('r');
+  const rolling = (): string[] =>
+    story.consumers.filter(({ workload }) => workload?.rolling === true).map(({ id }) => id);
+  const finish = (...done: readonly string[]): void => {
+    story.consumers = story.consumers.map((one) =>
+      !done.includes(one.id)
+        ? one
+        : {
+            ...one,
+            workload: { stamp: one.workload?.stamp, rolling: false },
+            instances: one.instances.map((pod) => ({ ...pod, stamp: one.workload?.stamp })),
+          },
+    );
+    story.pass(minute).run();
+  };
+  expect(rolling()).toEqual(['pay/b', 'pay/c', 'pay/d']);
+  expect(story.roles()).toBe('2:current 1:retained');
+  finish('pay/b', 'pay/c', 'pay/d');
+  expect(rolling()).toEqual(['pay/e']);
+  expect(story.roles()).toBe('2:current 1:retained');
+  finish('pay/e');
+  expect(story.roles()).toBe('2:current');
+});
+
 test('issueTo.patience ends the wait, and says before and after which workloads it overtakes', () => {
   const story = new Mesh().set({ patienceElsewhere: duration(7 * day) }).rotated('r');
   expect(story.notes('Retained')[0]).toMatch(
