@@ -117,6 +117,7 @@ const stillUsing = (
   presenters: readonly ConsumerSeen[],
   generation: Generation,
   object: string,
+  shared: ReadonlySet<string>,
 ): readonly string[] => {
   const { clock, objects, state } = context;
   const seen = objects.get(object);
@@ -126,7 +127,7 @@ const stillUsing = (
   if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))
     return [`${object} (a kubelet may still hand out its old leaf)`];
   if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
-  if (usedByOthers(context).has(object)) return [`${object} (other programs use it too)`];
+  if (shared.has(object)) return [`${object} (other programs use it too)`];
   // A stamp there may be from another cluster, or from before this Authority: one that this Authority cannot have made is none.
   const isOurs = ({ stamp }: InstanceSeen): boolean =>
     Math.max(stamp?.issuer ?? 0, stamp?.trust ?? 0) <= state.lastGeneration;
@@ -159,9 +160,12 @@ const usersElsewhere = (
     if (!consumer.blocks)
       for (const object of consumer.presents)
         presenters.set(object, [...(presenters.get(object) ?? []), consumer]);
+  const shared = usedByOthers(context);
   return [
     ...new Set(
-      objects.flatMap((object) => stillUsing(context, presenters.get(object) ?? [], generation, object)),
+      objects.flatMap((object) =>
+        stillUsing(context, presenters.get(object) ?? [], generation, object, shared),
+      ),
     ),
   ];
 };

@@ -40,7 +40,7 @@ export const elsewhereMutants: readonly Mutant[] = [
   {
     name: 'programs that read a Secret of another namespace too, by its owner’s word, are forgotten',
     file: 'retained.js',
-    from: 'if (usedByOthers(context).has(object))',
+    from: 'if (shared.has(object))',
     to: 'if (false)',
     worlds: ['a leaf of another namespace that an unknown workload presents too, by its owner’s word'],
   },
