@@ -1,7 +1,9 @@
-// npm run check: types, lint and format, the layer rule, real time, the length of files, the lock, and that each scenario has a test.
+// npm run check: types, lint and format, the layer rule, real time, the length of files, the lock, that each scenario has a test, and each rule of the
+// planner its assumption.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { problems as assumptions } from './assumptions.mjs';
 import { ARROWS, problemsIn } from './layers.mjs';
 import { problemsInLock } from './lock.mjs';
 import { idleExceptions, realTimeIn } from './real-time.mjs';
@@ -67,4 +69,8 @@ if (unproved.length === 0 && readFileSync('docs/scenarios.md', 'utf8') !== page(
   unproved.push('docs/scenarios.md is stale: npm run generate');
 for (const problem of unproved) process.stdout.write(`${problem}\n`);
 step('scenarios', unproved.length === 0);
+
+const unfounded = assumptions();
+for (const problem of unfounded) process.stdout.write(`${problem}\n`);
+step('assumptions', unfounded.length === 0);
 process.exitCode = failed ? 1 : 0;

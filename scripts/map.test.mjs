@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
+import { isDefinedIn } from './assumptions.mjs';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   encoding: 'utf8',
@@ -49,13 +50,9 @@ const missingIn = (text) => {
 
 /** Functions that a walk names beside a file that does not define them. */
 const strangersIn = (walks) =>
-  [...walks.matchAll(/`([\w/.-]+\.ts)` `(#?\w+)`/g)].flatMap(([, file, name]) => {
-    const defines = new RegExp(
-      `^(export )?(const|(async )?function) ${name}\\b|^ +((async|override|readonly) )*${name}([(<:]| = )`,
-      'm',
-    );
-    return defines.test(readFileSync(`packages/${file}`, 'utf8')) ? [] : [`${file} ${name}`];
-  });
+  [...walks.matchAll(/`([\w/.-]+\.ts)` `(#?\w+)`/g)].flatMap(([, file, name]) =>
+    isDefinedIn(readFileSync(`packages/${file}`, 'utf8'), name) ? [] : [`${file} ${name}`],
+  );
 
 test.each(['ARCHITECTURE.md', 'AGENTS.md', 'docs/architecture/walks.md'])(
   'every path that %s names exists',

@@ -47,9 +47,9 @@ const OWN: readonly AnnotationEntry[] = [
   ),
   yours(
     USED_BY,
-    '`nobody`',
+    '`nobody`, `others`',
     "Leaf, cert-manager's Certificate",
-    'Only pods in this cluster read the Secret, so that a rotation need not wait until the old leaf has expired.',
+    'Which programs read the Secret beside the pods that mount it. `nobody`: none, so that a rotation need not wait until the old leaf has expired. `others`: a gateway that reads it through the API, a tool that copies it, a program outside the cluster; no rotation waits for them, and the old CA stays trusted, without its key, until the old leaf has expired.',
   ),
   yours(
     ROTATE,

@@ -44,7 +44,10 @@ export interface Generation {
    * leaves may live as long as the CA.
    */
   readonly lentUntil?: Instant;
-  /** Latest end of those that no object shows, or that an adopted CA signed before. Raised before a signature is handed out. */
+  /**
+   * Latest end of those that no object shows, or that an adopted CA signed before. Raised before a signature is handed out; and at retirement, for
+   * programs that no consumer stands for.
+   */
   readonly unseenUntil?: Instant;
   /** Leaves for other namespaces. Raised before a signature is handed out. Undefined: not known, in states of earlier versions. */
   readonly elsewhere?: IssuedElsewhere;

@@ -15,6 +15,7 @@ import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { oldLeavesGone } from './old-leaves.ts';
+import { presentersIn, usedByOthers, whyUnknown } from './readers.ts';
 import { awaitedLeaves, lentObjects } from './reissues.ts';
 import { lengthOf } from './waiting.ts';
 
@@ -167,7 +168,8 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
   const blockers = missing(seen, 'presents', since, (consumer, object) =>
     serves(context, consumer, object, current),
   );
-  const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
+  const presented = presentersIn(seen);
+  const shared = usedByOthers(context);
   blockers.push(...withoutLeaf(seen, since));
   const lent = lentObjects(context);
   blockers.push(...awaitedLeaves(context, lent, current));
@@ -189,12 +191,15 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
       const waitsFor = `to take effect: for ${lengthOf(policy.cacheLag)} after the write a kubelet may still hand out the old leaf`;
       blockers.push({ consumer: object, waitsFor, since });
     }
-    if (presented.has(object) || oldLeavesGone(context, object, current) !== undefined) continue;
-    // No presenter is known, and no cross-certificate covers a mistake about a presenter.
+    const why = whyUnknown(context, presented.get(object) ?? []);
+    if (why === undefined || oldLeavesGone(context, object, current) !== undefined) continue;
+    // The old CA stays trusted for them.
+    if (shared.has(object)) continue;
+    // No cross-certificate covers a mistake about a presenter.
     const settled = !policy.consumersFound && clock.aged(leaf.issuerSince, policy.reloadWithin);
     if (!settled) {
       const waitsFor = policy.consumersFound
-        ? `to be known as unused: no pod mounts this Secret, so its old leaf counts as in use until it expires; annotate its ${objects.get(object)?.writtenBy === undefined ? 'Leaf' : 'Certificate'} with handover.dev/reload: hot if other programs load it, or handover.dev/used-by: nobody`
+        ? `to be known as unused: ${why}, so its old leaf counts as in use until it expires; annotate its ${objects.get(object)?.writtenBy === undefined ? 'Leaf' : 'Certificate'} with handover.dev/reload: hot if other programs load it, handover.dev/used-by: nobody if only pods read it, or handover.dev/used-by: others to go on, with the old CA trusted until then`
         : `to be loaded: programs without evidence have reloadWithin (${lengthOf(policy.reloadWithin)}) from the write`;
       blockers.push({ consumer: object, waitsFor, since });
     }

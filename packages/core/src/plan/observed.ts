@@ -53,6 +53,8 @@ export interface WrittenBy {
   readonly gone?: true;
   /** Objects that do not lie in the authority's namespace count towards `MOST_REISSUES` of this namespace only. */
   readonly namespace?: string;
+  /** Its owner says that programs read the object that no consumer stands for. */
+  readonly usedByOthers?: true;
 }
 
 /** A derived object: a Leaf's Secret, a bundle target, an API field, or a Secret that another program writes. */
@@ -143,6 +145,10 @@ export interface ConsumerSeen {
   readonly verifies: readonly string[];
   /** The Leaf that its owner says it presents; without an object the authority has no such Leaf. */
   readonly expects?: { readonly leaf: string; readonly object: string | undefined };
+  /** Since when it has been there, by the API server's clock; undefined: it counts as always there, by its owner's word. */
+  readonly createdAt?: Instant;
+  /** Its pods end by themselves, as those of a Job. */
+  readonly completes?: true;
   /** A probe saw its chain without the cross-certificate that its Secret holds. */
   readonly stripsCross: boolean;
   /** Every instance that has not ended, Pending and Terminating ones included. */

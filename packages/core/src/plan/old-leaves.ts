@@ -74,16 +74,27 @@ export const ownLeafWait = (
   return `${what}${until} (${how}; or restart it)`;
 };
 
+/** When the last leaf of another issuer ends that this Secret holds or has held; undefined: none is known. */
+export const endOfOldLeaves = (
+  { objects, state }: PlanningContext,
+  object: string,
+  generation: Generation,
+): Instant | undefined => {
+  const seen = objects.get(object);
+  if (seen === undefined) return undefined;
+  const isLent = seen.writtenBy !== undefined && isLeafOf(seen, generation);
+  return isLent ? lentBefore(state, seen, generation) : othersExpire(seen, generation);
+};
+
 /** Nothing of another issuer can be served from this Secret any more. */
 export const oldLeavesGone = (
-  { objects, state, clock }: PlanningContext,
+  context: PlanningContext,
   object: string,
   generation: Generation,
 ): Finding | undefined => {
-  const seen = objects.get(object);
-  if (seen?.leaf === undefined) return undefined;
-  const isLent = seen.writtenBy !== undefined && isLeafOf(seen, generation);
-  const end = isLent ? lentBefore(state, seen, generation) : othersExpire(seen, generation);
+  const { objects, clock } = context;
+  if (objects.get(object)?.leaf === undefined) return undefined;
+  const end = endOfOldLeaves(context, object, generation);
   if (end === undefined) return { ok: true, by: 'unused', at: undefined };
   // Valid through its last second, and by clocks that are behind ours.
   return clock.reached(end + EXPIRY_GRACE) ? { ok: true, by: 'expired', at: end } : undefined;

@@ -17,6 +17,8 @@ export interface LeafPolicy {
   readonly createdAt?: Instant;
   /** Its Secret lies outside the authority's namespace. */
   readonly elsewhere?: boolean;
+  /** Its owner says that programs read the Secret that no consumer stands for. */
+  readonly usedByOthers?: true;
 }
 
 export interface BundlePolicy {

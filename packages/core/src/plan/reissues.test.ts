@@ -223,7 +223,7 @@ test('leaves that no object shows hold no rotation up, and their CA stays truste
   expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);
   expect(story.roles()).toBe('2:current 1:retained');
   expect(story.plan().notes.map(({ message }) => message)).toEqual([
-    `stays trusted, its key destroyed, for leaves that no object shows, until ${new Date(end + hour).toISOString().slice(0, 10)} at most`,
+    `stays trusted, its key destroyed, for leaves whose users cannot be seen, until ${new Date(end + hour).toISOString().slice(0, 10)} at most`,
   ]);
   story.pass(duration(29 * day));
   expect(story.run()).toEqual([]);

@@ -244,7 +244,7 @@ test('a leaf elsewhere without a name, such as that of a pod, keeps no names fro
   story.authority = lent;
   story.rotated('r');
   expect(story.notes('Retained')[0]).toMatch(
-    /for 1 workload elsewhere: pay\/api \(restart pending\), and for leaves that no object shows, until 2030-04-01 at most$/,
+    /for 1 workload elsewhere: pay\/api \(restart pending\), and for leaves whose users cannot be seen, until 2030-04-01 at most$/,
   );
   story.begunAnew().pass(minute);
   expect(story.run()).toEqual([]);

@@ -18,6 +18,7 @@ import {
 } from './lending.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
+import { othersUseUntil, usedByOthers } from './readers.ts';
 import type { Transition } from './transition.ts';
 import { listed } from './waiting.ts';
 import type { BundleWrite, LeafWrite, Note } from './writes.ts';
@@ -67,15 +68,23 @@ const leavesElsewhere = (
   return last === undefined || clock.reached(last + EXPIRY_GRACE) ? undefined : found;
 };
 
+/** Until when leaves of it may be in use that no step waits for, in the authority's own namespace; undefined: none is. */
+const usedUnseenUntil = (context: PlanningContext, { unseenUntil }: Generation): Instant | undefined => {
+  const current = withRole(context.state, 'current');
+  const isUnseen = unseenUntil !== undefined && !isOver(context, unseenUntil);
+  const others = current === undefined ? undefined : othersUseUntil(context, current);
+  if (!isUnseen) return others;
+  return others !== undefined && others > unseenUntil ? others : unseenUntil;
+};
+
 /** What a CA has to stay trusted for once its key is destroyed; undefined: for nothing. */
 export const neededFor = (context: PlanningContext, generation: Generation): Needed | undefined => {
-  const { unseenUntil } = generation;
   const elsewhere = leavesElsewhere(context, generation);
-  const isUnseen = isAhead(context, unseenUntil);
-  if (elsewhere === undefined && !isUnseen) return undefined;
+  const unseenUntil = usedUnseenUntil(context, generation);
+  if (elsewhere === undefined && unseenUntil === undefined) return undefined;
   return {
     ...(elsewhere === undefined ? {} : { elsewhere }),
-    ...(isUnseen && unseenUntil !== undefined ? { unseenUntil } : {}),
+    ...(unseenUntil === undefined ? {} : { unseenUntil }),
   };
 };
 
@@ -118,6 +127,7 @@ const stillUsing = (
   presenters: readonly ConsumerSeen[],
   generation: Generation,
   object: string,
+  shared: ReadonlySet<string>,
 ): readonly string[] => {
   const { clock, objects, state } = context;
   const seen = objects.get(object);
@@ -127,6 +137,7 @@ const stillUsing = (
   if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))
     return [`${object} (a kubelet may still hand out its old leaf)`];
   if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
+  if (shared.has(object)) return [`${object} (other programs use it too)`];
   // A stamp there may be from another cluster, or from before this Authority: one that this Authority cannot have made is none.
   const isOurs = ({ stamp }: InstanceSeen): boolean =>
     Math.max(stamp?.issuer ?? 0, stamp?.trust ?? 0) <= state.lastGeneration;
@@ -157,9 +168,12 @@ const usersElsewhere = (
     if (!consumer.blocks)
       for (const object of consumer.presents)
         presenters.set(object, [...(presenters.get(object) ?? []), consumer]);
+  const shared = usedByOthers(context);
   return [
     ...new Set(
-      objects.flatMap((object) => stillUsing(context, presenters.get(object) ?? [], generation, object)),
+      objects.flatMap((object) =>
+        stillUsing(context, presenters.get(object) ?? [], generation, object, shared),
+      ),
     ),
   ];
 };
@@ -171,10 +185,10 @@ const isAhead = (context: PlanningContext, until: Instant | undefined): boolean 
   until !== undefined && !isOver(context, until);
 
 const unnamedIn = (context: PlanningContext, { elsewhere }: Generation): readonly string[] =>
-  isAhead(context, elsewhere?.unnamedUntil) ? ['leaves in other namespaces that no object shows'] : [];
+  isAhead(context, elsewhere?.unnamedUntil) ? ['leaves in other namespaces whose users cannot be seen'] : [];
 
 const unseenIn = (context: PlanningContext, { unseenUntil }: Generation): readonly string[] =>
-  isAhead(context, unseenUntil) ? ['leaves that no object shows'] : [];
+  isAhead(context, unseenUntil) ? ['leaves whose users cannot be seen'] : [];
 
 /** When the last leaf that it stays trusted for has expired. */
 const lastEnd = ({ elsewhere, unseenUntil, since }: Generation): number =>
@@ -228,7 +242,7 @@ export interface Retained {
   readonly since: Instant;
   /** Workloads in other namespaces that may still use a leaf of it, each with the reason. */
   readonly elsewhere: readonly string[];
-  /** Leaves may be in use that no object shows. */
+  /** Leaves may be in use that no object shows, or by programs that no consumer stands for. */
   readonly unseen: boolean;
   /** When it leaves the bundles at the latest. */
   readonly until: Instant;
@@ -271,7 +285,7 @@ export const retainedText = (retained: Retained): string => {
   const count = `${elsewhere.length} ${elsewhere.length === 1 ? 'workload' : 'workloads'} elsewhere`;
   const reasons = [
     ...(elsewhere.length === 0 ? [] : [`${count}: ${listed(elsewhere, 3)}`]),
-    ...(unseen ? ['leaves that no object shows'] : []),
+    ...(unseen ? ['leaves whose users cannot be seen'] : []),
   ];
   const what = reasons.length === 0 ? 'until bundles are written again' : `for ${reasons.join(', and for ')}`;
   const overtaken = overtakes

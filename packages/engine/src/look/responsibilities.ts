@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Anchor, Authority, Leaf, Policy, TrustBundle } from '@handover/core';
+import {
+  type Anchor,
+  type Authority,
+  type Leaf,
+  type Policy,
+  type TrustBundle,
+  USED_BY,
+} from '@handover/core';
 import type { Certificate } from '@handover/material';
 import { EngineError } from '../error.ts';
 import {
@@ -176,6 +183,7 @@ export function policyFor(
           ...(leaf.spec.reuseKey ? { reuseKey: true } : {}),
           ...(liesElsewhere(object, { authority, oneOwner }) ? { elsewhere: true } : {}),
           ...(createdAt === undefined ? {} : { createdAt }),
+          ...(leaf.metadata.annotations[USED_BY] === 'others' ? { usedByOthers: true as const } : {}),
         };
       }),
       bundles: [...bundles].map(([object, extra]) => ({

@@ -129,7 +129,7 @@ const trustedStill = (
     trustedUntil: iso(found.until),
     trustedFor: [
       ...found.elsewhere.slice(0, MOST_NAMED),
-      ...(found.unseen ? ['leaves that no object shows'] : []),
+      ...(found.unseen ? ['leaves whose users cannot be seen'] : []),
     ],
   };
 };

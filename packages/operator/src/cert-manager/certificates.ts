@@ -1,4 +1,4 @@
-import type { ObjectSeen, WrittenBy } from '@handover/core';
+import { type ObjectSeen, USED_BY, type WrittenBy } from '@handover/core';
 import {
   type AuthorityRecord,
   idOf,
@@ -208,6 +208,7 @@ export class LentCertificates implements Reissues {
           ? this.#standing(id, certificate, requests, responsibilities, now)
           : { asked: 'never', failing: trouble }),
         ...(Number.isFinite(since) ? { since: instant(since) } : {}),
+        ...(certificate?.metadata.annotations?.[USED_BY] === 'others' ? { usedByOthers: true as const } : {}),
         namespace,
       },
       ...(held.until === undefined ? {} : { elsewhere: true }),

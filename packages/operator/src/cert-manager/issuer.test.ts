@@ -164,6 +164,17 @@ test('a Certificate whose Secret no pod mounts counts by the word of its owner',
   await world.retired(2);
 });
 
+test('a Certificate whose Secret other programs use holds no rotation up by the word of its owner, and keeps the old CA trusted', async () => {
+  await world.authority(ROTATES);
+  world.operate();
+  world.play();
+  await world.certified('prod/web');
+  const said = { metadata: { annotations: { 'handover.dev/used-by': 'others' } } };
+  await world.kube.patch(certificates, WEB, { merge: said });
+  await world.rotate();
+  await world.retained('leaves whose users cannot be seen');
+});
+
 test('a Certificate of an adopted CA Issuer holds the rotation up until its issuerRef names the Authority', async () => {
   const { privateKey } = newKeys();
   const signer = localSigner(privateKey);
@@ -227,7 +238,7 @@ test('a leaf without a Certificate keeps the old CA trusted until it ends, witho
   await world.request('prod/csi', { dnsNames: ['web.prod.svc'] });
   await world.requestIs('prod/csi', 'Issued');
   await world.rotate();
-  await world.retained('leaves that no object shows');
+  await world.retained('leaves whose users cannot be seen');
 });
 
 test('without cert-manager the API server is asked only whether cert-manager is there', async () => {

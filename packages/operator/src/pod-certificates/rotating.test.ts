@@ -96,7 +96,7 @@ test('a pod of another namespace holds no rotation up, and keeps the old CA trus
   await operate();
   await certified(await world.certifiedPod('shop/far', { annotations: HOT }));
   await world.rotate();
-  await world.retained('leaves that no object shows');
+  await world.retained('leaves whose users cannot be seen');
 });
 
 test('a rotation waits for a pod with two certificates, of which one was refreshed, until it is created anew', async () => {

@@ -1,8 +1,10 @@
 import { TRUST_HASH } from '@handover/core';
 import type { AuthorityRecord, Responsibilities } from '@handover/engine';
-import { instant } from '@handover/material';
+import type { KubeObject } from '@handover/kube';
+import { type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { PodConsumers } from './consumers.ts';
+import { podOf } from './pods.ts';
 import { Progress } from './progress.ts';
 import { workloadOf } from './workload.ts';
 import type { Workloads } from './workload-cache.ts';
@@ -27,6 +29,18 @@ const daemonSet = (name: string, stamps: string, available = 0, namespace = 'def
     },
   });
 
+const sourceOf = (workloadCache: Partial<Workloads>) =>
+  new PodConsumers({
+    workloadCache: { workloads: () => [], progress: new Progress(() => 0), ...workloadCache } as Workloads,
+    showing: { of: async () => undefined } as never,
+    fresh: true,
+    wordOf: () => undefined,
+    labelsOf: async () => ({}),
+    obstacle: () => undefined,
+    isUnderWay: (consumer) => consumer === 'DaemonSet default/stamped-just-now',
+    namespaces: () => new Map(),
+  });
+
 test('a workload that an Authority restarts is a consumer even while it has no pod', async () => {
   const workloads = [
     daemonSet('ours', 'default/mesh=2.0'),
@@ -36,23 +50,12 @@ test('a workload that an Authority restarts is a consumer even while it has no p
     // Anyone may write a stamp on a workload of their own.
     daemonSet('claims-to-be', 'default/mesh=2.0', 0, 'evil'),
   ];
-  const workloadCache = {
+  const source = sourceOf({
     freshPods: async () => [],
     pods: () => [],
     workloads: () => workloads,
     workload: (_kind: string, _namespace: string, wanted: string) =>
       workloads.find(({ name }) => name === wanted),
-    progress: new Progress(() => 0),
-  } as unknown as Workloads;
-  const source = new PodConsumers({
-    workloadCache,
-    showing: { of: async () => undefined } as never,
-    fresh: true,
-    wordOf: () => undefined,
-    labelsOf: async () => ({}),
-    obstacle: () => undefined,
-    isUnderWay: (consumer) => consumer === 'DaemonSet default/stamped-just-now',
-    namespaces: () => new Map(),
   });
   const found = await source.consumers(RESPONSIBILITIES, undefined, instant(Date.UTC(2030, 0, 1)), []);
   expect(found.map(({ id, workload, instances }) => [id, workload?.rolling, instances])).toEqual([
@@ -63,23 +66,12 @@ test('a workload that an Authority restarts is a consumer even while it has no p
 
 test('pods of another namespace are listed anew where a CA stays trusted for them: a watch may be behind', async () => {
   const asked: (readonly string[])[] = [];
-  const workloadCache = {
-    freshPods: async (namespaces: readonly string[]) => {
+  const source = sourceOf({
+    freshPods: async (namespaces) => {
       asked.push(namespaces);
       return [];
     },
     pods: () => [],
-    workloads: () => [],
-  } as unknown as Workloads;
-  const source = new PodConsumers({
-    workloadCache,
-    showing: { of: async () => undefined } as never,
-    fresh: true,
-    wordOf: () => undefined,
-    labelsOf: async () => ({}),
-    obstacle: () => undefined,
-    isUnderWay: () => false,
-    namespaces: () => new Map(),
   });
   const objects = ['pay/secrets/api', 'pay/secrets/web', 'shop/secrets/db'];
   const generations = [
@@ -89,4 +81,64 @@ test('pods of another namespace are listed anew where a CA stays trusted for the
   const record = { state: { generations } } as unknown as AuthorityRecord;
   await source.consumers(RESPONSIBILITIES, record, instant(Date.UTC(2030, 0, 1)), []);
   expect(asked).toEqual([['default', 'pay', 'shop']]);
+});
+
+const at = (hour: number): Instant => instant(Date.UTC(2030, 0, 1, hour));
+const dated = (hour: number): string => new Date(at(hour)).toISOString();
+
+/** A pod that mounts the Secret of Leaf web. */
+const podAt = (hour: number, owner: { kind: string; name: string } | undefined, restartPolicy = 'Always') => {
+  const found = podOf({
+    metadata: {
+      namespace: 'default',
+      name: `${owner?.name ?? 'bare'}-${hour}`,
+      creationTimestamp: dated(hour),
+      ...(owner === undefined
+        ? {}
+        : { ownerReferences: [{ apiVersion: 'apps/v1', uid: 'u', controller: true, ...owner }] }),
+    },
+    spec: {
+      restartPolicy,
+      containers: [{ name: 'main', volumeMounts: [{ name: 'tls', mountPath: '/tls' }] }],
+      volumes: [{ name: 'tls', secret: { secretName: 'web' } }],
+    },
+    status: { phase: 'Running' },
+  } as KubeObject);
+  if (found === undefined) throw new Error('no pod');
+  return found;
+};
+const deployedAt = (hour: number, name: string) =>
+  workloadOf('Deployment', { metadata: { namespace: 'default', name, creationTimestamp: dated(hour) } });
+
+test('a consumer has been there since its workload was created, or its oldest pod where that is older or all that can be read', async () => {
+  const workloads = [deployedAt(1, 'rolled'), deployedAt(8, 'orphaning')];
+  const rollout = { kind: 'Rollout', name: 'rollout' };
+  const pods = [
+    podAt(9, { kind: 'Deployment', name: 'rolled' }),
+    podAt(2, { kind: 'Deployment', name: 'orphaning' }),
+    podAt(9, { kind: 'Deployment', name: 'orphaning' }),
+    podAt(4, rollout),
+    podAt(9, rollout),
+    podAt(5, undefined),
+    podAt(3, { kind: 'Job', name: 'smoke-test' }, 'Never'),
+  ];
+  const source = sourceOf({
+    freshPods: async () => pods,
+    pods: () => pods,
+    makerOf: ({ owner, name }) => owner ?? { kind: 'Pod', name },
+    workload: (_kind, _namespace, wanted) => workloads.find(({ name }) => name === wanted),
+  });
+  const responsibilities = {
+    ...RESPONSIBILITIES,
+    leaves: new Map([['default/secrets/web', { metadata: { annotations: {} } }]]),
+    outputs: new Map(),
+  } as unknown as Responsibilities;
+  const found = await source.consumers(responsibilities, undefined, at(10), []);
+  expect(found.map(({ id, createdAt, completes }) => [id, createdAt, completes])).toEqual([
+    ['Deployment default/rolled', at(1), undefined],
+    ['Deployment default/orphaning', at(2), undefined],
+    ['Rollout default/rollout', at(4), undefined],
+    ['Pod default/bare-5', at(5), undefined],
+    ['Job default/smoke-test', at(3), true],
+  ]);
 });

@@ -11,7 +11,7 @@ import {
   type Responsibilities,
   servesNamespace,
 } from '@handover/engine';
-import type { Instant } from '@handover/material';
+import { type Instant, instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import type { PodEvidence } from './pod-evidence.ts';
 import { holderOf } from './pod-holders.ts';
@@ -78,6 +78,18 @@ export interface PodConsumerOptions {
   /** Labels of the namespaces. */
   readonly namespaces: () => Catalogue['namespaces'];
 }
+
+/**
+ * Since when a workload has been there. Its pods may be older than itself (a StatefulSet that was replaced with `--cascade=orphan`), and of kinds that
+ * cannot be read only the pods show it.
+ */
+const thereSince = (
+  workload: Workload | undefined,
+  pods: readonly (readonly [Pod, Use])[],
+): { readonly createdAt?: Instant } => {
+  const dates = [...(workload === undefined ? [] : [workload]), ...pods.map(([pod]) => pod)];
+  return dates.length === 0 ? {} : { createdAt: instant(Math.min(...dates.map((one) => one.createdAt))) };
+};
 
 const NOTHING_READ = { presents: new Set<ObjectId>(), verifies: new Set<ObjectId>() };
 
@@ -231,6 +243,8 @@ export class PodConsumers implements EvidenceSource {
       namespace,
       presents: [...new Set(pods.flatMap(([, { presents }]) => [...presents]))],
       verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
+      ...thereSince(workload, pods),
+      ...(pods.length > 0 && pods.every(([{ completes }]) => completes) ? { completes: true } : {}),
       // What a pod of another namespace serves must not make this authority wait.
       stripsCross: blocks && seen.some(({ shown }) => shown?.stripsCross === true),
       instances: seen.map(({ pod, shown }) => instanceOf(pod, responsibilities.id, shown)),

@@ -56,6 +56,7 @@ const asked = async (podUid: string) => {
     uid: 'web-1',
     version: '1',
     createdAt: T0,
+    completes: false,
     ended: false,
     ready: true,
     running: true,

@@ -13,6 +13,8 @@ export interface Pod {
   readonly version: string;
   readonly createdAt: Instant;
   readonly ended: boolean;
+  /** It ends by itself: a pod of a Job, of a workflow, a hook of Helm. */
+  readonly completes: boolean;
   readonly ready: boolean;
   readonly running: boolean;
   /** A container of it runs or ran: until then the kubelet may still wait for what it mounts. */
@@ -57,6 +59,7 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     uid: metadata.uid ?? '',
     version: metadata.resourceVersion ?? '',
     createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    completes: isMap(object.spec) && ['Never', 'OnFailure'].includes(String(object.spec.restartPolicy)),
     ended: status.phase === 'Succeeded' || status.phase === 'Failed',
     ready: isReady(status),
     running: status.phase === 'Running',

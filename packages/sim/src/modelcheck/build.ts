@@ -23,6 +23,7 @@ export interface Plot {
   readonly torn?: boolean;
   readonly neighbour?: readonly string[];
   readonly elsewhere?: readonly string[];
+  readonly others?: readonly string[];
   /** The authority knows nothing of leaves in other namespaces: its state is from before they were remembered. */
   readonly forgetful?: boolean;
   readonly timed?: ModelWorld['timed'];
@@ -157,6 +158,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
     ...(plot.torn === undefined ? {} : { torn: plot.torn }),
     ...(plot.neighbour === undefined ? {} : { neighbour: plot.neighbour }),
     ...(plot.elsewhere === undefined ? {} : { elsewhere: plot.elsewhere }),
+    ...(plot.others === undefined ? {} : { others: plot.others }),
     ...(plot.lent === undefined ? {} : { lent: plot.lent }),
     ...(plot.timeless === undefined ? {} : { timeless: plot.timeless }),
     ...(plot.caches === undefined ? {} : { caches: plot.caches }),

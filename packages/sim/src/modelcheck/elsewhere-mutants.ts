@@ -45,6 +45,13 @@ export const elsewhereMutants: readonly Mutant[] = [
     worlds: ['a leaf of another namespace that an unknown workload presents'],
   },
   {
+    name: 'programs that read a Secret of another namespace too, by its owner’s word, are forgotten',
+    file: 'retained.js',
+    from: 'if (shared.has(object))',
+    to: 'if (false)',
+    worlds: ['a leaf of another namespace that an unknown workload presents too, by its owner’s word'],
+  },
+  {
     name: 'a retained CA is dropped although its leaf is still in the Secret',
     file: 'retained.js',
     from: 'if (seen?.leaf === undefined || issuer === undefined)',

@@ -68,6 +68,16 @@ export const elsewhereWorlds: readonly ModelWorld[] = [
     elsewhere: ['theirs'],
     timeless: true,
   }),
+  worldOf('a leaf of another namespace that an unknown workload presents too, by its owner’s word', {
+    natures: {
+      a: hot('sa'),
+      far: { reload: 'hot', presents: 'theirs', acknowledges: true, outside: true },
+      ghost: { reload: 'unknown', presents: 'theirs', outside: true, hidden: true, neverReloads: true },
+    },
+    elsewhere: ['theirs'],
+    others: ['theirs'],
+    timeless: true,
+  }),
   worldOf('a workload of another namespace that acknowledges and restarts, with stale caches', {
     natures: { a: hot('sa'), far: { reload: 'hot', presents: 'theirs', acknowledges: true, outside: true } },
     elsewhere: ['theirs'],

@@ -1,7 +1,10 @@
 import { duration } from '@handover/material';
 import { worldOf } from './build.ts';
-import type { ModelWorld } from './model.ts';
+import type { ModelWorld, Nature } from './model.ts';
 import { hot, promised, stubborn } from './natures.ts';
+
+/** Nobody knows of it; it only presents, because a verifier that misses two rotations is refused. */
+const shy: Nature = { reload: 'unknown', presents: 'sb', hidden: true, neverReloads: true };
 
 /** Consumers whose evidence is missing, unreadable or about another program. */
 export const evidenceWorlds: readonly ModelWorld[] = [
@@ -26,5 +29,22 @@ export const evidenceWorlds: readonly ModelWorld[] = [
       b: { reload: 'unknown', presents: 'sb', neverReloads: true, misspelt: true },
     },
     policy: { consumersFound: false },
+  }),
+  worldOf('a workload that comes late and mounts the Secret of an unknown presenter', {
+    timeless: true,
+    natures: { a: hot('sa'), shy, test: hot('sb') },
+    present: ['a', 'shy'],
+    budget: { rotations: 1, arrivals: 1 },
+  }),
+  worldOf('a Job that mounts the Secret of an unknown presenter', {
+    timeless: true,
+    natures: { a: hot('sa'), shy, test: { ...hot('sb'), completes: true } },
+    budget: { rotations: 1, departures: 1 },
+  }),
+  worldOf('a Secret that an unknown presenter reads too, by its owner’s word', {
+    timeless: true,
+    natures: { a: hot('sa'), shy, b: hot('sb') },
+    others: ['sb'],
+    budget: { rotations: 2 },
   }),
 ];

@@ -49,6 +49,8 @@ export interface ModelPod {
 export interface ModelConsumer {
   readonly pods: readonly ModelPod[];
   readonly stamp: Stamp | undefined;
+  /** When its workload was created; undefined: long ago. */
+  readonly created?: Instant;
 }
 
 /** How a consumer of a world behaves; it does not change. */
@@ -76,6 +78,8 @@ export interface Nature {
   readonly stripsCross?: boolean;
   /** Presents a leaf that no object shows, from some moment until that leaf ends. */
   readonly unseen?: boolean;
+  /** Its pods end by themselves, as those of a Job. */
+  readonly completes?: boolean;
   /** Stops when its leaf ends. */
   readonly expires?: boolean;
   /** No template to stamp: only its owner can restart it. */
@@ -156,6 +160,8 @@ export interface ModelWorld {
   readonly torn?: boolean;
   /** Objects of another namespace, whose owner is hostile. */
   readonly neighbour?: readonly string[];
+  /** Objects that programs read that no consumer stands for, by their owners' word. */
+  readonly others?: readonly string[];
   /** Objects of another namespace, whose owner is honest. */
   readonly elsewhere?: readonly string[];
   /** Objects that other programs write. */
@@ -209,6 +215,7 @@ const folder = (world: ModelWorld, shift: number): ((state: State) => State) => 
   const consumers = all(
     once((consumer: ModelConsumer) => ({
       ...consumer,
+      ...(consumer.created === undefined ? {} : { created: at(consumer.created) }),
       pods: consumer.pods.map((pod) => ({
         ...pod,
         created: at(pod.created),

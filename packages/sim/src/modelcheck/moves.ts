@@ -35,6 +35,7 @@ export const movesFrom = (world: ModelWorld, state: State, planner: PlannerUnder
   }
   lentMoves(world, state, may);
   environment(state, may);
+  arrivals(world, state, may);
   const turned = world.neighbour === undefined ? undefined : spend(state, 'turns');
   if (turned !== undefined)
     for (const mode of MODES)
@@ -224,6 +225,22 @@ const mayTick = (world: ModelWorld, state: State): boolean => {
       [pod.bundleBehind, pod.leafBehind].every((behind) => behind === undefined || soon < behind + promise),
     );
   });
+};
+
+/**
+ * A workload comes that mounts a Secret whose old leaf was replaced. One that comes earlier speaks for all that read the Secret, by an assumption
+ * (docs/assumptions.md).
+ */
+const arrivals = (world: ModelWorld, state: State, may: May): void => {
+  const arrived = spend(state, 'arrivals');
+  const isReplaced = state.authority?.generations.some(({ role }) => role === 'previous');
+  if (arrived === undefined || isReplaced !== true) return;
+  for (const id of Object.keys(world.natures)) {
+    if (state.consumers[id] !== undefined) continue;
+    const pod = newPod(state, { pods: [], stamp: undefined });
+    const workload = { pods: [pod], stamp: undefined, created: state.now };
+    may(`${id} is deployed`, { ...arrived, consumers: { ...state.consumers, [id]: workload } }, false);
+  }
 };
 
 const environment = (state: State, may: May): void => {

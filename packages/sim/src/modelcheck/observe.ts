@@ -32,6 +32,8 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
         presents: nature.presents === undefined || nature.misspelt === true ? [] : [nature.presents],
         ...expectsOf(nature),
         verifies: nature.verifies === undefined ? [] : [nature.verifies],
+        ...(consumer.created === undefined ? {} : { createdAt: consumer.created }),
+        ...(nature.completes === true ? { completes: true } : {}),
         stripsCross: nature.stripsCross === true,
         instances: consumer.pods.map((pod, index) => ({
           uid: `${id}-${index}`,
@@ -133,6 +135,7 @@ export const policyOf = (world: ModelWorld, state: State): Policy => ({
     reuseKey: true,
     createdAt: leaf.createdAt,
     ...(isTheirs(world, object) ? { elsewhere: true } : {}),
+    ...(world.others?.includes(object) === true ? { usedByOthers: true } : {}),
   })),
   bundles: world.bundles.map((object) => ({
     object,

@@ -1,0 +1,64 @@
+import { type Instant, second } from '@handover/material';
+import { type Generation, withRole } from './authority.ts';
+import { EXPIRY_GRACE } from './desired.ts';
+import type { PlanningContext } from './evidence.ts';
+import type { ConsumerSeen, Observed } from './observed.ts';
+import { endOfOldLeaves } from './old-leaves.ts';
+
+/** The consumers that present each object. */
+export const presentersIn = ({ consumers }: Observed): ReadonlyMap<string, readonly ConsumerSeen[]> => {
+  const found = new Map<string, ConsumerSeen[]>();
+  for (const consumer of consumers)
+    for (const object of consumer.presents) {
+      const others = found.get(object);
+      if (others === undefined) found.set(object, [consumer]);
+      else others.push(consumer);
+    }
+  return found;
+};
+
+/** Dates of the API server are whole seconds, rounded down. */
+const ROUNDED = second;
+
+/**
+ * A consumer that has read a Secret all along is taken for all that read it: docs/assumptions.md. One that came when the old CA had stopped signing
+ * says nothing of the programs that read the old leaf, and one that ends by itself never does.
+ */
+const speaksForReaders = ({ completes, createdAt }: ConsumerSeen, { since }: Generation): boolean =>
+  completes !== true && (createdAt === undefined || createdAt + ROUNDED <= since);
+
+/** Why the known presenters of an object do not speak for every program that reads it; undefined: one of them does. */
+export const whyUnknown = (
+  { state, policy }: PlanningContext,
+  presenters: readonly ConsumerSeen[],
+): string | undefined => {
+  const [first] = presenters;
+  if (first === undefined)
+    return policy.consumersFound ? 'no pod mounts this Secret' : 'no consumer presents it';
+  const previous = withRole(state, 'previous');
+  if (previous === undefined || presenters.some((one) => speaksForReaders(one, previous))) return undefined;
+  const late = presenters.find(({ completes }) => completes !== true);
+  return late === undefined
+    ? `${first.id} ends by itself and does not speak for other programs that read this Secret`
+    : `${late.id} was created after CA generation ${previous.number} had stopped signing, and does not speak for programs that read this Secret before`;
+};
+
+/** Objects that programs read that no consumer stands for, by their owners' word. */
+export const usedByOthers = ({ policy, objects }: PlanningContext): ReadonlySet<string> =>
+  new Set([
+    ...policy.leaves.flatMap((leaf) => (leaf.usedByOthers === true ? [leaf.object] : [])),
+    ...[...objects.values()].flatMap(({ id, writtenBy }) => (writtenBy?.usedByOthers === true ? [id] : [])),
+  ]);
+
+/** When the last old leaf ends that such programs may still use; no step waits for them, so that the old CA stays trusted until then. */
+export const othersUseUntil = (context: PlanningContext, current: Generation): Instant | undefined => {
+  let latest: Instant | undefined;
+  for (const object of usedByOthers(context)) {
+    // In another namespace, the end of the leaf is remembered with the leaf.
+    if (context.elsewhere.has(object)) continue;
+    const end = endOfOldLeaves(context, object, current);
+    if (end === undefined || context.clock.reached(end + EXPIRY_GRACE)) continue;
+    if (latest === undefined || end > latest) latest = end;
+  }
+  return latest;
+};
