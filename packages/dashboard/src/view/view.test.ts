@@ -129,7 +129,7 @@ describe('CAs that stay trusted without their keys', () => {
       'CA generation 3 signs; CA generation 2 stays trusted without its key.',
     );
     expect(headlineOf(part('Stable', { 4: 'current', 3: 'retained', 2: 'retained' })).line).toBe(
-      'CA generation 4 signs; CA generations 3, 2 stay trusted without their keys.',
+      'CA generation 4 signs; CA generations 2, 3 stay trusted without their keys.',
     );
   });
 
