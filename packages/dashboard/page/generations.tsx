@@ -1,4 +1,5 @@
 import type { AuthorityPart } from '../src/document.ts';
+import { retainedWords } from '../src/view/retained.ts';
 import { timelineOf } from '../src/view/timeline.ts';
 import { dayOf, durationWords, momentOf } from '../src/view/words.ts';
 
@@ -13,6 +14,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(2)}%`;
 
 export const Generations = ({ part, now }: { part: AuthorityPart; now: number }) => {
   const { lanes, ticks } = timelineOf(part.history, now);
+  const retained = retainedWords(part, now);
   const details = new Map(part.status.generations.map((one) => [one.generation, one]));
   return (
     <section class="generations" aria-labelledby="generations">
@@ -59,6 +61,13 @@ export const Generations = ({ part, now }: { part: AuthorityPart; now: number })
         ))}
         <span class="today">now</span>
       </p>
+      {retained.length > 0 && (
+        <ul class="retained-for">
+          {retained.map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ul>
+      )}
       <p class="key">
         <span class="bar next" /> distributed, does not sign yet <span class="bar current" /> signs{' '}
         <span class="bar previous" /> trusted, no longer signs <span class="bar retained" /> trusted, its key

@@ -1,7 +1,7 @@
 import { second } from '@handover/material';
 import type { FaultName } from './faults.ts';
 import type { Random } from './random.ts';
-import { ELSEWHERE, fieldId, SHARED, secretId } from './resources.ts';
+import { ELSEWHERE, elsewhereSecretId, fieldId, SHARED, secretId } from './resources.ts';
 import type { Traits } from './traits.ts';
 
 const base: Traits = {
@@ -50,6 +50,38 @@ const acknowledged: Kind = (id, lot) => ({
   clumsy: clumsy(lot),
   pods: lot.random.whole(1, 2),
 });
+
+const foreign = (id: string): Traits => ({
+  ...base,
+  id,
+  blocks: false,
+  presents: [elsewhereSecretId(id)],
+});
+
+/**
+ * Of another namespace. No step waits for it: it may show its old leaf for as long as that is valid. As a verifier it has `reloadWithin`, and the
+ * cross-certificate for one rotation.
+ */
+const ELSEWHERES: readonly [Kind, ...Kind[]] = [
+  (id, lot) => ({ ...foreign(id), presents: [], verifies: [ELSEWHERE], delay: withinReload(lot) }),
+  (id, lot) => ({ ...foreign(id), verifies: [ELSEWHERE], ownersWord: true, delay: withinReload(lot) }),
+  // Far later than a rotation takes that nothing holds up.
+  (id, lot) => ({
+    ...foreign(id),
+    evidence: lot.random.pick(['acknowledged', 'probed']),
+    delay: lot.random.between(0, 12 * lot.reloadWithin),
+    reportDelay: lot.random.between(0, 15 * second),
+    clumsy: clumsy(lot),
+  }),
+  (id, lot) => ({ ...foreign(id), reload: 'restart', pods: lot.random.whole(1, 3) }),
+  // It never shows another leaf, whether it says so or not.
+  (id, lot) => ({
+    ...foreign(id),
+    reload: lot.random.pick(['restart', 'unknown', 'hot']),
+    stuck: 'never',
+    workload: false,
+  }),
+];
 
 const KINDS = {
   acknowledged,
@@ -123,13 +155,7 @@ const KINDS = {
     presents: [secretId(id)],
     verifies: [],
   }),
-  elsewhere: (id, lot) => ({
-    ...base,
-    id,
-    blocks: false,
-    verifies: [ELSEWHERE],
-    delay: withinReload(lot),
-  }),
+  elsewhere: (id, lot) => lot.random.pick(ELSEWHERES)(id, lot),
 } as const satisfies Record<string, Kind>;
 
 export const FOUND: readonly [Kind, ...Kind[]] = [

@@ -5,6 +5,7 @@ import type { SimulatedCa } from './certificates.ts';
 import {
   authorityResource,
   bundleResource,
+  isForeign,
   isSecret,
   leafResource,
   SHARED,
@@ -34,10 +35,14 @@ export const furnish = (world: World): void => {
   if (!adopted) {
     const { fingerprint, notBefore, notAfter } = ca;
     const anchors: [Anchor] = [{ fingerprint, notBefore, notAfter }];
+    const objects = setup.secrets.filter(isForeign);
+    // Every other state was made by a version that did not remember what it signed for other namespaces.
+    const elsewhere =
+      world.seed % 2 === 0 ? {} : { elsewhere: { until: objects.length === 0 ? born : notAfter, objects } };
     store.authority = {
       state: {
         revision: 1,
-        generations: [{ number: 1, role: 'current', anchors, hasKey: true, since: born }],
+        generations: [{ number: 1, role: 'current', anchors, hasKey: true, since: born, ...elsewhere }],
         crosses: [],
         ids: [],
         distrusts: 0,

@@ -107,7 +107,10 @@ export class Invariant {
     const { state, keys } = record;
     for (const signer of state.generations.filter(({ role }) => role === 'current').flatMap(anchorsOf))
       if (!this.#besides.has(signer))
-        this.#besides.set(signer, new Set(state.generations.flatMap(anchorsOf)));
+        this.#besides.set(
+          signer,
+          new Set(state.generations.filter(({ role }) => role !== 'retained').flatMap(anchorsOf)),
+        );
     for (const cross of state.crosses)
       if (!this.#crosses.includes(cross.fingerprint)) this.#crosses.push(cross.fingerprint);
     if (transition.kind === 'distrust') {
@@ -130,7 +133,9 @@ export class Invariant {
     }
     for (const id of this.#store.objects.keys()) this.wrote(id);
     for (const number of keys.keys()) {
-      if (!state.generations.some((item) => item.number === number && item.role !== 'distrusted'))
+      if (
+        !state.generations.some((item) => item.number === number && item.hasKey && item.role !== 'distrusted')
+      )
         this.#broke('key', `the key of CA generation ${number} outlived it`);
     }
     for (const { number, role, hasKey } of state.generations) {

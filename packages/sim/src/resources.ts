@@ -15,7 +15,9 @@ export const NAMESPACES: ReadonlyMap<string, Labels> = new Map(
 export const secretId = (name: string): ObjectId => `${NAMESPACE}/secrets/${name}`;
 /** An API field is another place that a bundle is written to. */
 export const fieldId = (name: string): ObjectId => `${NAMESPACE}/configmaps/${name}/ca.crt`;
-export const isSecret = (id: ObjectId): boolean => id.startsWith(`${NAMESPACE}/secrets/`);
+/** The Secret of a Leaf of another namespace. */
+export const elsewhereSecretId = (name: string): ObjectId => `${ELSEWHERES}/secrets/${name}`;
+export const isSecret = (id: ObjectId): boolean => id.split('/')[1] === 'secrets';
 /** The authority's own bundle, for consumers without a bundle of their own. */
 export const SHARED: ObjectId = `${NAMESPACE}/configmaps/trust/ca.crt`;
 /** Of another namespace than the authority's. */
@@ -25,8 +27,9 @@ export const PLANTED: ObjectId = `${ELSEWHERES}/secrets/planted`;
 export const ELSEWHERE: ObjectId = `${ELSEWHERES}/configmaps/trust/ca.crt`;
 
 const nameOf = (id: ObjectId): string => id.split('/')[2] ?? id;
+const namespaceOf = (id: ObjectId): string => id.split('/')[0] ?? id;
 /** `namespace/name` of the Leaf that asks for a Secret. */
-export const simulatedLeafId = (secret: ObjectId): string => `${NAMESPACE}/${nameOf(secret)}`;
+export const simulatedLeafId = (secret: ObjectId): string => `${namespaceOf(secret)}/${nameOf(secret)}`;
 
 interface Samples {
   readonly authority: Authority;
@@ -40,7 +43,10 @@ const sampled = (): Samples => {
   if (samples !== undefined) return samples;
   const read = (kind: string, spec: object) =>
     parseResource({ apiVersion: API_VERSION, kind, metadata: { name: 'sim', namespace: NAMESPACE }, spec });
-  const authority = read('Authority', { bundle: { configMapName: 'trust' } });
+  const authority = read('Authority', {
+    bundle: { configMapName: 'trust' },
+    issueTo: { namespaceSelector: { matchLabels: ownLabels(ELSEWHERES) } },
+  });
   const leaf = read('Leaf', { authority: 'sim', dnsNames: ['presenter.sim.svc'] });
   if (authority.kind !== 'Authority' || leaf.kind !== 'Leaf')
     throw new TypeError('not the kind that was given');
@@ -67,10 +73,18 @@ export const authorityResource = ({ policy }: Setup, adopts: readonly string[] =
 export const leafResource = (setup: Setup, secret: ObjectId): Leaf => {
   const { leaf } = sampled();
   const name = nameOf(secret);
+  const namespace = namespaceOf(secret);
+  const dnsNames = [`presenter.${namespace}.svc`];
   return {
     ...leaf,
-    metadata: { ...leaf.metadata, name },
-    spec: { ...leaf.spec, secretName: name, lifetime: duration(setup.leafLifetime) },
+    metadata: { ...leaf.metadata, name, namespace },
+    spec: {
+      ...leaf.spec,
+      authority: SIMULATED_AUTHORITY,
+      dnsNames,
+      secretName: name,
+      lifetime: duration(setup.leafLifetime),
+    },
   };
 };
 

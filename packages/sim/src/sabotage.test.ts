@@ -1,4 +1,4 @@
-import { plan, withRole } from '@handover/core';
+import { type Action, plan, withRole } from '@handover/core';
 import { duration } from '@handover/material';
 import { expect, it } from 'vitest';
 import { credulous, force, rolesOf, sabotaged, shows, stale } from '../test/sabotage.ts';
@@ -108,7 +108,7 @@ it('the checker sees through a planner that takes what another namespace claims 
       now,
     ),
   );
-  const worlds = { faults: ['neighbour'], meddle: credulous } as const;
+  const worlds = { faults: ['neighbour'], meddle: credulous, from: 23 } as const;
   // Seals alone keep a made-up revision out; without them the planner's own border is what holds.
   expect(await shows(broken, 'liveness', worlds)).toBe(true);
   expect(await shows(STRATEGIES.phased, 'liveness', { ...worlds, seeds: 4 })).toBe(false);
@@ -116,4 +116,41 @@ it('the checker sees through a planner that takes what another namespace claims 
 
 it('the checker sees through a home that says Ready by its records while a bundle refuses a leaf', async () => {
   expect(await shows(STRATEGIES.phased, 'ready', { faults: [], meddle: stale })).toBe(true);
+});
+
+/** A planner that changes each step before it is taken. */
+const stepping = (changed: (action: Action) => Action | undefined) =>
+  sabotaged((seen, policy, now) => {
+    const made = plan(seen, policy, now);
+    return { ...made, actions: made.actions.flatMap((action) => changed(action) ?? []) };
+  });
+
+it('the checker sees through a planner that forgets the old CA while a workload of another namespace shows its leaf', async () => {
+  const broken = stepping((action) => {
+    if (action.kind !== 'retire') return action;
+    const { retain: _forgotten, ...rest } = action;
+    return rest;
+  });
+  expect(await shows(broken, 'handshake', { faults: [], from: 23 })).toBe(true);
+});
+
+it('the checker sees through a planner that counts time for a workload of another namespace against what it shows', async () => {
+  const broken = sabotaged((seen, policy, now) =>
+    plan(seen, { ...policy, patienceElsewhere: policy.reloadWithin }, now),
+  );
+  expect(await shows(broken, 'handshake', { faults: [], from: 23 })).toBe(true);
+});
+
+it('the checker sees through a planner that does not remember what it signed for another namespace', async () => {
+  const broken = stepping((action) =>
+    action.kind === 'record-issuance'
+      ? { ...action, elsewhere: { until: action.elsewhere.until, objects: [] } }
+      : action,
+  );
+  expect(await shows(broken, 'idempotence', { faults: ['newcomers'], from: 11 })).toBe(true);
+});
+
+it('the checker sees through a planner that keeps a CA trusted for workloads of another namespace that show a newer leaf', async () => {
+  const broken = stepping((action) => (action.kind === 'drop' ? undefined : action));
+  expect(await shows(broken, 'liveness', { faults: [], from: 27 })).toBe(true);
 });

@@ -5,6 +5,9 @@ import type { FaultName } from './faults.ts';
 export const transitionOf = (before: AuthorityState | undefined, after: AuthorityState): Transition => {
   const had = (number: number): boolean =>
     before?.generations.some((generation) => generation.number === number) === true;
+  /** It was no retained CA before. */
+  const signed = (number: number): boolean =>
+    before?.generations.some((item) => item.number === number && item.role !== 'retained') === true;
   const current = withRole(after, 'current');
   const moved = current?.number !== (before === undefined ? undefined : withRole(before, 'current')?.number);
   const crossBy = after.crosses.find((cross) => cross.of === current?.number)?.by;
@@ -34,7 +37,19 @@ export const transitionOf = (before: AuthorityState | undefined, after: Authorit
     (item) => !after.generations.some((other) => other.number === item.number),
   );
   const [first] = gone;
+  if (first?.role === 'retained') return { kind: 'drop', generation: first.number };
   if (first !== undefined && first.role !== 'distrusted') return { kind: 'retire', generation: first.number };
+  const retained = after.generations.find(({ number, role }) => role === 'retained' && signed(number));
+  if (retained !== undefined) {
+    const { number, elsewhere, unseenUntil } = retained;
+    const retain = {
+      ...(elsewhere === undefined ? {} : { elsewhere }),
+      ...(unseenUntil === undefined ? {} : { unseenUntil }),
+    };
+    return { kind: 'retire', generation: number, retain };
+  }
+  if (before?.revision === after.revision && current?.elsewhere !== undefined)
+    return { kind: 'record-issuance', generation: current.number, elsewhere: current.elsewhere };
   return { kind: 'distrust-done', generations: gone.map((item) => item.number) };
 };
 

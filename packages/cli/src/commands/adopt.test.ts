@@ -73,6 +73,33 @@ test('an adopted CA with its key signs leaves, and the cross-certificate of its 
   expect(readFileSync(state, 'utf8').match(/PRIVATE KEY-----/g)).toHaveLength(2);
 });
 
+test('rotate --wait, status and distrust name an adopted CA that stays trusted for certificates that it signed before', async () => {
+  await adopt(pems(ca.certificate), keyPem(ca), '--yes');
+  await handover(['run', dir, '--once']);
+  const until = new Date(Math.ceil(ca.certificate.notAfter / 1000) * 1000).toISOString();
+  const day = until.slice(0, 10);
+  const kept = `stays trusted, its key destroyed, for leaves whose users cannot be seen, until ${day} at most`;
+  expect(
+    await at(0, 'rotate', 'default/internal', '--id', 'away', '--wait', '--timeout', '1h'),
+  ).toMatchObject({
+    code: 0,
+    stdout: `rotation away of default/internal is complete\nCA generation 1 ${kept}\n`,
+  });
+  expect((await at(4000, 'status')).stdout).toContain(`\n  CA generation 1: ${kept}\n`);
+  const [, retained] = (await status(4000)).generations;
+  expect(retained).toMatchObject({ role: 'retained', trustedFor: ['leaves whose users cannot be seen'] });
+  expect(retained.trustedUntil.slice(0, 10)).toBe(day);
+  const dry = await at(4000, 'distrust', 'default/internal', '--generation', '1');
+  expect(dry.stdout).toBe(
+    'fails until it shows a newer certificate: any program with a leaf of CA generation 1 that cannot be seen\nnothing was changed; add --yes to distrust CA generation 1\n',
+  );
+  expect(
+    JSON.parse((await at(4000, 'distrust', 'default/internal', '--generation', '1', '--json')).stdout),
+  ).toMatchObject({
+    wouldFailElsewhere: ['any program with a leaf of CA generation 1 that cannot be seen'],
+  });
+});
+
 test('an adopted CA leaves the bundles with its key once the last certificate that it signed before has ended', async () => {
   const ran = await adopt(pems(ca.certificate), keyPem(ca), '--yes', '--last-leaf-ends', '2020-02-29');
   expect(ran.stdout).toContain('for certificates that it signed before, until 2020-02-29');

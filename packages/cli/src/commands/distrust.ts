@@ -1,3 +1,4 @@
+import { type Plan, plan } from '@handover/core';
 import {
   type AuthorityStanding,
   authorityIn,
@@ -42,6 +43,29 @@ const failingConsumers = (
       printable(`fails until it has the new files: ${name}, ${COMES_BY[kind] ?? kind}`),
     ),
   ...(consumers.length > SHOWN ? [`and ${amount(consumers.length - SHOWN, 'more consumer')}`] : []),
+];
+/**
+ * CAs that stay trusted without their keys, and that this distrust takes out of the bundles: by their own number, or with the CA that they have
+ * vouched for. No object shows the leaves that they stay trusted for.
+ */
+const retainedIn = (
+  { plan: { retained }, observation }: AuthorityStanding,
+  generation: number,
+): Plan['retained'] => {
+  const { seen, responsibilities, now } = observation;
+  const { actions } = plan({ ...seen, distrust: [generation] }, responsibilities.policy, now);
+  const going = actions.flatMap((action) => (action.kind === 'distrust' ? action.generations : []));
+  return retained.filter(({ generation: number }) => number === generation || going.includes(number));
+};
+/** What still uses leaves of them, each with the reason, as `handover status` names it. */
+const usersOf = (retained: Plan['retained']): readonly string[] =>
+  retained.flatMap(({ generation, elsewhere, unseen }) => [
+    ...elsewhere,
+    ...(unseen ? [`any program with a leaf of CA generation ${generation} that cannot be seen`] : []),
+  ]);
+const failingElsewhere = (users: readonly string[]): readonly string[] => [
+  ...users.slice(0, SHOWN).map((user) => printable(`fails until it shows a newer certificate: ${user}`)),
+  ...(users.length > SHOWN ? [`and ${users.length - SHOWN} more`] : []),
 ];
 const wholeNumber = (text: string): number => {
   if (!/^\d{1,9}$/.test(text))
@@ -112,6 +136,7 @@ Examples:
           ? undefined
           : await verifyAuthority(home, look, authority, asked, was).catch(orUnknown);
         const consumers = (before?.status.consumers ?? []).map(({ name, kind }) => ({ name, kind }));
+        const elsewhere = before === undefined ? [] : usersOf(retainedIn(before, generation));
         const timeout = (flags.preset ?? flags.file) === undefined ? TIMEOUT.request : TIMEOUT.restarts;
         const after = isAsked
           ? await carryOut(open, authority, context, { timeout, until: isDistrusted(generation) })
@@ -127,6 +152,7 @@ Examples:
             done,
             wouldFail,
             wouldFailCount,
+            wouldFailElsewhere: elsewhere,
             consumers,
             hooks,
           };
@@ -136,8 +162,11 @@ Examples:
         const told = matrix === undefined ? [] : failingLines([matrix], SHOWN);
         const isUnknown = matrix === undefined && !already;
         const lines = [
-          ...(told.length === 0 && !isUnknown ? ['no connection would fail'] : told),
+          ...(told.length === 0 && elsewhere.length === 0 && !isUnknown
+            ? ['no connection would fail']
+            : told),
           ...(told.length === 0 ? [] : failingConsumers(consumers)),
+          ...failingElsewhere(elsewhere),
           done
             ? `CA generation ${generation} of ${authority} is distrusted`
             : `nothing was changed; add --yes to distrust CA generation ${generation}`,

@@ -1,11 +1,12 @@
 import { isMoving, retainedText, waitingText } from '@handover/core';
-import { type AuthorityStanding, aheadIn, authorityIn } from '@handover/engine';
+import { type AuthorityId, type AuthorityStanding, aheadIn, authorityIn, standingOf } from '@handover/engine';
+import { HandoverError } from '@handover/material';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { CliError, isCode } from '../error.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
@@ -22,6 +23,19 @@ const namingRotation =
       retry: 'later',
     });
   };
+
+/** Verifiers of other namespaces that a rotation from now on would overtake. */
+const behindNow = async (open: OpenHome, authority: AuthorityId): Promise<readonly string[]> => {
+  try {
+    const { plan } = await standingOf(open.look, authority);
+    return plan.notes.flatMap(({ code, object, message }) =>
+      code === 'BehindElsewhere' ? [`note: ${object}: ${message}`] : [],
+    );
+  } catch (error) {
+    if (!(error instanceof HandoverError)) throw error;
+    return [];
+  }
+};
 
 export const define: Define = (command, context) => {
   waitOptions(
@@ -56,7 +70,12 @@ Examples:
         const { catalogue, authorities } = await open.look();
         authorityIn(catalogue, authority);
         const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
-        if (!known) await open.home.requests.ask({ authority, rotate: id });
+        if (!known) {
+          // Said before it is asked for; what cannot be read now is named by the look that follows.
+          const behind = await behindNow(open, authority);
+          if (behind.length > 0) context.stderr.write(`${behind.map(printable).join('\n')}\n`);
+          await open.home.requests.ask({ authority, rotate: id });
+        }
         return carryOut(open, authority, context, wait).catch(namingRotation(id, advice));
       });
       const { status, observation } = standing;

@@ -70,6 +70,32 @@ test('/metrics stays bounded with any number of leaves and blockers, and shows t
   ]);
 });
 
+test('/metrics has the end of each CA that stays trusted without its key, and for how many workloads, until it is dropped', async () => {
+  const { metrics, page } = open();
+  const until = instant(START + 3_000);
+  metrics.on(
+    rested('ns/mesh', {
+      retained: [
+        { generation: 2, until, workloads: 3 },
+        { generation: 1, until, workloads: 0 },
+      ],
+    }),
+  );
+  const lines = await page();
+  const of = (generation: number): string => `{authority="ns/mesh",generation="${generation}"}`;
+  expect(about(lines, 'handover_ca_retained_until_timestamp_seconds')).toEqual(
+    [2, 1].map(
+      (generation) => `handover_ca_retained_until_timestamp_seconds${of(generation)} ${until / 1000}`,
+    ),
+  );
+  expect(about(lines, 'handover_ca_retained_workloads')).toEqual([
+    `handover_ca_retained_workloads${of(2)} 3`,
+    `handover_ca_retained_workloads${of(1)} 0`,
+  ]);
+  metrics.on(rested('ns/mesh'));
+  expect(about(await page(), 'handover_ca_retained_workloads')).toEqual([]);
+});
+
 test('/metrics drops an authority that is gone, and everything when another replica leads', async () => {
   const { metrics, page, pass } = open();
   metrics.on(rested('ns/old'));

@@ -5,6 +5,7 @@ import { type CalendarEntry, calendarOf } from './calendar.ts';
 import { consumerRows, rowsInSight } from './consumers.ts';
 import { cellWords, gridView } from './grid.ts';
 import { dueWords, headlineOf, stationsOf } from './headline.ts';
+import { retainedWords } from './retained.ts';
 import { timelineOf } from './timeline.ts';
 import { counted, durationWords, few, shortName } from './words.ts';
 
@@ -111,6 +112,44 @@ test('The headline says which CA generation signs, which comes or goes, and what
     'CA generation 4 signs; CA generation 3 is still trusted.',
   );
   expect(headlineOf(part('Retiring', { 4: 'current', 2: 'distrusted' })).line).toContain('2 is distrusted');
+});
+
+describe('CAs that stay trusted without their keys', () => {
+  const until = new Date(2031, 1, 15, 0, 5).toISOString();
+  const retaining = (trustedFor: readonly string[]): AuthorityPart => {
+    const { status, ...rest } = part('Stable', { 3: 'current', 2: 'retained' });
+    const generations = status.generations.map((one) =>
+      one.role === 'retained' ? { ...one, trustedUntil: until, trustedFor } : one,
+    );
+    return { ...rest, status: { ...status, generations } };
+  };
+
+  test('The headline does not say that only the current CA is trusted', () => {
+    expect(headlineOf(retaining([])).line).toBe(
+      'CA generation 3 signs; CA generation 2 stays trusted without its key.',
+    );
+    expect(headlineOf(part('Stable', { 4: 'current', 3: 'retained', 2: 'retained' })).line).toBe(
+      'CA generation 4 signs; CA generations 2, 3 stay trusted without their keys.',
+    );
+  });
+
+  test('The page names the workloads that a CA stays trusted for, each with its reason, and the latest day', () => {
+    expect(retainedWords(retaining(['Deployment pay/api (restart pending)']), NOW)).toEqual([
+      'CA generation 2 stays trusted without its key for Deployment pay/api (restart pending), until 2031-02-15 00:05 at the latest.',
+    ]);
+    const many = Array.from({ length: 9 }, (_, index) => `pay/secrets/${index} (holds no newer leaf)`);
+    expect(retainedWords(retaining(many), NOW)[0]).toContain(
+      'for pay/secrets/0 (holds no newer leaf), pay/secrets/1 (holds no newer leaf)',
+    );
+    expect(retainedWords(retaining(many), NOW)[0]).toContain(' and 3 more, until ');
+  });
+
+  test('The page says until when a CA stays trusted for which no workload is named, and nothing of CAs with their keys', () => {
+    expect(retainedWords(retaining([]), NOW)).toEqual([
+      'CA generation 2 stays trusted without its key until 2031-02-15 00:05 at the latest.',
+    ]);
+    expect(retainedWords(part('Activating', { 3: 'current', 2: 'previous' }), NOW)).toEqual([]);
+  });
 });
 
 test('The headline is about trouble when a connection fails, and counts every such connection', () => {

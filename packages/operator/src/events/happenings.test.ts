@@ -18,7 +18,15 @@ interface Scene extends Partial<Plan> {
 /** Only what is looked at. */
 const outcome = (scene: Scene): Pick<AuthorityOutcome, 'observation' | 'plan'> =>
   ({
-    plan: { phase: 'Stable', actions: [], blockedBy: [], notes: [], wakeAt: undefined, ...scene },
+    plan: {
+      phase: 'Stable',
+      actions: [],
+      blockedBy: [],
+      notes: [],
+      retained: [],
+      wakeAt: undefined,
+      ...scene,
+    },
     observation: {
       now: scene.now ?? T0,
       record: {
@@ -72,6 +80,46 @@ test('Events report each step of a rotation and its end', () => {
   expect(tell({ actions: [distrust] })[0]).toMatch(/^GenerationDistrusted: /);
   const done = { ...swap, kind: 'distrust-done', generations: [1] } as const;
   expect(tell({ actions: [done], generations: 2 })[0]).toMatch(/^DistrustDone: /);
+});
+
+test('Events report a CA that stays trusted without its key once, and that it was dropped', () => {
+  const happenings = new Happenings();
+  const tell = (scene: Scene) =>
+    happenings.after('shop/mesh', outcome(scene)).map(({ type, reason, note }) => ({ type, reason, note }));
+  const user = 'Deployment pay/api (restart pending)';
+  const message = `stays trusted, its key destroyed, for 1 workload elsewhere: ${user}, until 2030-02-01 at most`;
+  const notes = [{ code: 'Retained', object: 'CA generation 1', message }] as const;
+  expect(tell({ notes })).toEqual([
+    { type: 'Normal', reason: 'Retained', note: `CA generation 1: ${message}` },
+  ]);
+  expect(tell({ notes, now: instant(T0 + 2 * hour) })).toEqual([]);
+  const retained = {
+    generation: 1,
+    since: T0,
+    until: instant(T0 + hour),
+    unseen: false,
+    overtakes: false,
+    neverHeldKey: false,
+    isLast: false,
+  } as const;
+  const dropped = (elsewhere: readonly string[], why: string, unseen = false) =>
+    tell({
+      actions: [{ kind: 'drop', generation: 1, expect: 1, revision: 2, why }],
+      retained: [{ ...retained, elsewhere, unseen }],
+    });
+  const why = 'every workload in other namespaces shows a leaf of a newer CA';
+  expect(dropped([], why)).toEqual([
+    {
+      type: 'Normal',
+      reason: 'GenerationDropped',
+      note: `Drop CA generation 1, whose key is destroyed, from every bundle, because ${why}.`,
+    },
+  ]);
+  const overtaking = `issueTo.patience has passed, although ${user} may still use a leaf of it`;
+  expect(dropped([user], overtaking)).toMatchObject([
+    { type: 'Warning', reason: 'GenerationDropped', note: expect.stringContaining(user) },
+  ]);
+  expect(dropped([], '8 newer CAs are retained', true)).toMatchObject([{ type: 'Warning' }]);
 });
 
 test('a first install has no Event for the end of a rotation', () => {

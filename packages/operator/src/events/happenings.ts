@@ -69,8 +69,15 @@ const stepOf = (plan: Plan, action: Action): readonly AuthorityHappening[] => {
   const told = action.kind in REASONS ? REASONS[action.kind as keyof typeof REASONS] : undefined;
   if (told === undefined) return [];
   const [type, reason, step] = told;
+  // Its owner's patience is over, or too many are retained: leaves that are in use are refused from now on.
+  const overtakes =
+    action.kind === 'drop' &&
+    plan.retained.some(
+      ({ generation, elsewhere, unseen }) =>
+        generation === action.generation && (elsewhere.length > 0 || unseen),
+    );
   const [sentence = ''] = explain({ ...plan, actions: [action], blockedBy: [], notes: [] });
-  return [{ type, reason, action: step, note: sentence }];
+  return [{ type: overtakes ? 'Warning' : type, reason, action: step, note: sentence }];
 };
 
 const few = (items: readonly string[], join = '; '): string =>
