@@ -37,8 +37,8 @@ export const furnish = (world: World): void => {
     const anchors: [Anchor] = [{ fingerprint, notBefore, notAfter }];
     const objects = setup.secrets.filter(isForeign);
     // Every other state was made by a version that did not remember what it signed for other namespaces.
-    const elsewhere =
-      world.seed % 2 === 0 ? {} : { elsewhere: { until: objects.length === 0 ? born : notAfter, objects } };
+    const issued = objects.length === 0 ? { objects } : { objects, until: notAfter };
+    const elsewhere = world.seed % 2 === 0 ? {} : { elsewhere: issued };
     store.authority = {
       state: {
         revision: 1,
