@@ -54,7 +54,7 @@ export { DeclaredConsumers } from './evidence/consumers.ts';
 export { DOCUMENT_FIELDS, documentIn, type NeededBy } from './evidence/document-schema.ts';
 export { handshake } from './evidence/handshake.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
-export { readDocument } from './evidence/read-document.ts';
+export { type Issued, readDocument, UNKNOWN_ISSUER } from './evidence/read-document.ts';
 export { startTls } from './evidence/start-tls.ts';
 export { askStatus } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
@@ -86,6 +86,7 @@ export {
 export { consentIn } from './look/consent.ts';
 export { CreationDates } from './look/creation-dates.ts';
 export { within } from './look/deadlines.ts';
+export { EarlierLeaves } from './look/earlier-leaves.ts';
 export type {
   AuthorityId,
   AuthorityRecord,
@@ -115,6 +116,7 @@ export {
   type ConsumerFound,
   type EvidenceSource,
   type HomeFacts,
+  type IssuedLeaves,
   type LentReader,
   type Look,
   type LookClock,

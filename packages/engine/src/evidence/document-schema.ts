@@ -38,18 +38,18 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
       'SHA-256 fingerprints, lower-case hex, of all CA certificates in use. Of the sources that hold a CA of the authority, the CAs that all of them hold count.',
   },
   {
-    name: 'sources[].leaf.issuerKeyId',
+    name: 'sources[].leaf.fingerprint',
     type: 'text',
     neededBy: 'presents',
     meaning:
-      'Authority key id of the leaf in use, lower-case hex without colons: it tells which CA generation signed the leaf. Of several leaves the one with the oldest CA counts.',
+      'SHA-256 fingerprint of the leaf in use, lower-case hex. Handover knows which CA generation signed the leaf that an object of the authority holds now; without `issuerKeyId`, any other leaf blocks the next step. For a consumer with `leaf` the certificate of another Leaf is no evidence.',
   },
   {
-    name: 'sources[].leaf.fingerprint',
+    name: 'sources[].leaf.issuerKeyId',
     type: 'text',
     neededBy: 'none',
     meaning:
-      'SHA-256 fingerprint of the leaf, lower-case hex. It tells which Leaf that is: for a consumer with `leaf` the certificate of another Leaf is no evidence.',
+      'Authority key id of the leaf in use, lower-case hex without colons. It names the CA generation that signed the leaf, of an earlier leaf too, so it is enough without a fingerprint. A leaf of another issuer needs it. Of several leaves the one with the oldest CA counts.',
   },
   {
     name: 'pid',

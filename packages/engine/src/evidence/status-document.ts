@@ -1,9 +1,8 @@
 import { isIP } from 'node:net';
-import { type Clock, HandoverError, type Instant, STATUS_PATH } from '@handover/material';
-import type { AuthorityRecord } from '../look/home.ts';
+import { type Clock, HandoverError, STATUS_PATH } from '@handover/material';
 import { inWords, urlInWords } from '../look/system-errors.ts';
 import { askSocket, fetchText, isTimeout, TIMEOUT_MS } from './fetch-text.ts';
-import { type DocumentRead, readDocument, unreadable, unreadOf } from './read-document.ts';
+import { type DocumentRead, type Issued, readDocument, unreadable, unreadOf } from './read-document.ts';
 
 /** Where a process serves its status document. */
 export interface StatusAddress {
@@ -58,8 +57,7 @@ const reasonOf = (error: unknown): string => {
 /** Asks for a status document, and says why it is no evidence. */
 export const askStatus = async (
   place: StatusAddress,
-  record: AuthorityRecord,
-  now: Instant,
+  issued: Issued,
   clock: Clock,
 ): Promise<DocumentRead> => {
   let text: string;
@@ -68,7 +66,7 @@ export const askStatus = async (
   } catch (error) {
     return unreadable(`no status document from ${placeName(place)}: ${reasonOf(error)}`);
   }
-  const { unread, ...read } = readDocument(text, record, now);
+  const { unread, ...read } = readDocument(text, issued);
   const named = (why: string | undefined): string | undefined =>
     why === undefined ? undefined : `the status document of ${placeName(place)} ${why}`;
   return { ...read, unread: unreadOf(named(unread.trust), named(unread.leaf)) };

@@ -4,7 +4,7 @@ import { EngineError, isCode } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
-import type { Adoption, ConsumerFound, Look, TakeLook } from '../look/look.ts';
+import type { Adoption, ConsumerFound, LeafIssuers, Look, TakeLook } from '../look/look.ts';
 import { hasAsked, type Outputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
@@ -96,6 +96,10 @@ export const objectSeen = (
   return marked(inPlannersOrder(seen, certificates), responsibilities);
 };
 
+/** A fact about each certificate: it stays true when the object gets another leaf. */
+const issuersIn = (objects: readonly ObjectSeen[]): LeafIssuers =>
+  new Map(objects.flatMap(({ leaf }) => (leaf === undefined ? [] : [[leaf.fingerprint, leaf.issuer]])));
+
 const CONCURRENT_READS = 32;
 
 /** Observes one authority; a look during which it changed is taken again. */
@@ -163,7 +167,15 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     before === undefined
       ? []
       : ((await look.lent?.of(responsibilities, before, now)) ?? unknownLent(before, responsibilities));
-  const issued = [...orphans, ...lent.map((object) => object.id)];
+  const issued = {
+    orphans: [...orphans, ...lent.map((object) => object.id)],
+    issuers: issuersIn([
+      ...[...stored].map(([object, found]) =>
+        objectSeen(object, found, responsibilities, outputs, [...(before?.certificates.values() ?? [])], now),
+      ),
+      ...lent,
+    ]),
+  };
   const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);
   const meanwhile = (): never => {

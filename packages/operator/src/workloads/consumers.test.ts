@@ -54,7 +54,10 @@ test('a workload that an Authority restarts is a consumer even while it has no p
     isUnderWay: (consumer) => consumer === 'DaemonSet default/stamped-just-now',
     namespaces: () => new Map(),
   });
-  const found = await source.consumers(RESPONSIBILITIES, undefined, instant(Date.UTC(2030, 0, 1)), []);
+  const found = await source.consumers(RESPONSIBILITIES, undefined, instant(Date.UTC(2030, 0, 1)), {
+    orphans: [],
+    issuers: new Map(),
+  });
   expect(found.map(({ id, workload, instances }) => [id, workload?.rolling, instances])).toEqual([
     ['DaemonSet default/ours', true, []],
     ['DaemonSet default/stamped-just-now', true, []],

@@ -40,11 +40,17 @@ const recordOf = (revision: number, ...names: readonly string[]): AuthorityRecor
 
 /** A pod whose status document says that it trusts `anchors`, and how often it was asked. */
 const asked = async (podUid: string) => {
-  const pod = { anchors: ['ca2', 'ca1', 'company'], times: 0, takes: 0 };
+  const pod = {
+    anchors: ['ca2', 'ca1', 'company'],
+    leaf: undefined as { fingerprint: string } | undefined,
+    times: 0,
+    takes: 0,
+  };
   const server = createServer((_, response) => {
     pod.times++;
     const at = new Date(T0).toISOString();
-    const text = JSON.stringify({ version: 1, at, pid: 1, podUid, sources: [{ anchors: pod.anchors }] });
+    const { anchors, leaf } = pod;
+    const text = JSON.stringify({ version: 1, at, pid: 1, podUid, sources: [{ anchors, leaf }] });
     if (pod.takes === 0) response.end(text);
     else clock.after(pod.takes, () => response.end(text));
   });
@@ -71,7 +77,12 @@ const asked = async (podUid: string) => {
   return { pod, seen };
 };
 
-const by = (record: AuthorityRecord, now: Instant) => ({ authority: 'default/mesh', record, now });
+const by = (record: AuthorityRecord, now: Instant) => ({
+  authority: 'default/mesh',
+  record,
+  now,
+  issuers: new Map<string, string>(),
+});
 const showing = (addresses = new Addresses([], [])): PodEvidence =>
   new PodEvidence({
     clock,
@@ -98,6 +109,20 @@ test('a pod that showed a CA which is retired meanwhile is asked until it no lon
   expect(last?.proofs[0]?.anchors).toEqual(['ca2', 'company']);
   await shows.of(seen, by(recordOf(2, 'ca2'), after(T0, 60_000)), PATIENCE);
   expect(pod.times).toBe(4);
+});
+
+test('a pod that named a leaf which no object held is asked again at rest, until it names one that is known', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  const issuers = new Map([['new', 'ca2']]);
+  const look = (seconds: number) =>
+    shows.of(seen, { ...by(recordOf(1, 'ca2'), after(T0, seconds * 1_000)), issuers }, PATIENCE);
+  pod.leaf = { fingerprint: 'old' };
+  expect((await look(0))?.proofs[0]?.issuer).toBe('unknown');
+  pod.leaf = { fingerprint: 'new' };
+  expect((await look(5))?.proofs[0]?.issuer).toBe('ca2');
+  await look(30);
+  expect(pod.times).toBe(2);
 });
 
 test('a pod that a step waits for is asked each second at first, and not 60 times a minute later', async () => {

@@ -8,6 +8,7 @@ import {
   type ProcessShown,
   silent,
   type Turns,
+  UNKNOWN_ISSUER,
   within,
 } from '@handover/engine';
 import { after, type Instant } from '@handover/material';
@@ -35,10 +36,12 @@ const portIn = (text: string | undefined): number | undefined => {
 const anchorsOf = ({ state }: AuthorityRecord): readonly string[] =>
   state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
 
-/** It showed a CA that has been retired since: it has not loaded the newest bundle yet. */
+/** It named a leaf that no object held, or showed a CA that has been retired since: it has not loaded the newest files yet. */
 const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean =>
-  shown.proofs.some(({ anchors = [] }) =>
-    anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
+  shown.proofs.some(
+    ({ by, issuer, anchors = [] }) =>
+      (by === 'acknowledged' && issuer === UNKNOWN_ISSUER) ||
+      anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
   );
 
 export interface PodEvidenceOptions extends ProbeTools {

@@ -65,8 +65,8 @@ export const withRestarts = (
   hooksOf: RestartHooks,
   records: HookRecords,
 ): EvidenceSource => ({
-  consumers: async (responsibilities, record, now, orphans) => {
-    let found = await evidence.consumers(responsibilities, record, now, orphans);
+  consumers: async (responsibilities, record, now, issued) => {
+    let found = await evidence.consumers(responsibilities, record, now, issued);
     for (const hook of hooksOf(responsibilities.id).filter(restarts))
       found = joined(found, hook, records.read(hook), responsibilities);
     return found;

@@ -130,8 +130,8 @@ export const ackTarget = (
 
 /** Consumers of `inner`, with what people said about those that cannot be asked. */
 export const withAcks = (inner: EvidenceSource, acks: DirectoryAcks): EvidenceSource => ({
-  consumers: async (responsibilities, record, now, orphans) => {
-    const found = await inner.consumers(responsibilities, record, now, orphans);
+  consumers: async (responsibilities, record, now, issued) => {
+    const found = await inner.consumers(responsibilities, record, now, issued);
     const { consumers } = responsibilities.authority.spec;
     const silent = new Set(consumers.filter((one) => !isAsked(one)).map(({ name }) => name));
     const said = silent.size === 0 ? new Map<string, Ack>() : acks.read(responsibilities.id);
