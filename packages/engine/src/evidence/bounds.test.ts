@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { dealKey } from '../../test/world.ts';
 import {
   type AuthorityRecord,
+  askMetrics,
   askStatus,
   Canaries,
   localKeyring,
@@ -102,17 +103,25 @@ test.each([
   ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
   ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
   ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],
-])('a server that %s when asked for its status shows nothing, and is given up', async (_, answer) => {
-  const port = await hostile(answer);
-  const { result, seconds } = await timed(askStatus({ url: `http://127.0.0.1:${port}/` }, ISSUED, clock));
-  const { proof, unread } = result;
-  expect(proof).toBeUndefined();
-  expect(unread.trust).toMatch(/^no status document from http:/);
-  expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
-  expect(unread.leaf).toBe(unread.trust);
-  expect(seconds).toBeLessThanOrEqual(2);
-  await allClosed();
-});
+])(
+  'a server that %s when asked for its status or its metrics shows nothing, and is given up',
+  async (_, answer) => {
+    const port = await hostile(answer);
+    for (const [ask, what] of [
+      [askStatus, 'no status document'],
+      [askMetrics, 'no metrics'],
+    ] as const) {
+      const { result, seconds } = await timed(ask({ url: `http://127.0.0.1:${port}/` }, ISSUED, clock));
+      const { proof, unread } = result;
+      expect(proof).toBeUndefined();
+      expect(unread.trust).toContain(`${what} from http:`);
+      expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
+      expect(unread.leaf).toBe(unread.trust);
+      expect(seconds).toBeLessThanOrEqual(2);
+      await allClosed();
+    }
+  },
+);
 
 test('a server that never ends its TLS handshake when asked for its status shows nothing, and is given up', async () => {
   const port = await hostile(drip('', '\x16\x03\x03\x00\x01'));

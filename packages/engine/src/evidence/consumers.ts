@@ -11,7 +11,7 @@ import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
 import type { Issued } from './read-document.ts';
 import { Wavering } from './wavering.ts';
-import type { DeclaredConsumer, Locator } from './whereabouts.ts';
+import { type DeclaredConsumer, isAsked, type Locator } from './whereabouts.ts';
 
 /** Stands for other programs that may present a Secret. */
 const presentersOf = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
@@ -118,8 +118,8 @@ export class DeclaredConsumers implements EvidenceSource {
     issued: Issued | undefined,
     until: number,
   ): Promise<Shown> {
-    const { name, status, probe: probed } = consumer;
-    if (status === undefined && probed === undefined) return { instances: [], stripsCross: false };
+    const { name } = consumer;
+    if (!isAsked(consumer)) return { instances: [], stripsCross: false };
     if (issued === undefined)
       return {
         instances: [instanceOf(name, silent('the authority does not exist yet'))],

@@ -83,16 +83,37 @@ export interface SourceDocument {
   readonly leaf: { readonly fingerprint?: string; readonly issuerKeyId?: string } | undefined;
 }
 
+/** How the parts of a status document are called, or those of a metrics page. */
+export interface Wording {
+  readonly anchors: string;
+  readonly noAnchors: (source: number) => string;
+  readonly leaf: string;
+  readonly noLeaf: string;
+  readonly fingerprint: (source: number) => string;
+  readonly issuerKeyId: string;
+}
+
+const DOCUMENT_WORDING: Wording = {
+  anchors: 'sources[].anchors',
+  noAnchors: (source) => `has no field sources[${source}].anchors`,
+  leaf: 'sources[].leaf',
+  noLeaf: 'has no field sources[].leaf',
+  fingerprint: (source) => `sources[${source}].leaf.fingerprint`,
+  issuerKeyId: 'issuerKeyId',
+};
+
 export interface ParsedStatus {
   readonly at: number;
   readonly pid: number | undefined;
   readonly podUid: string | undefined;
   readonly truncated: boolean;
+  /** How its parts are called, for people. */
+  readonly wording: Wording;
   readonly sources: readonly SourceDocument[];
 }
 
 /** As we write it, whatever the case and with or without colons. */
-const hex = (text: string): string => text.replaceAll(':', '').toLowerCase();
+export const hex = (text: string): string => text.replaceAll(':', '').toLowerCase();
 
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
@@ -150,6 +171,7 @@ export const documentIn = (text: string, now: number): ParsedStatus | string => 
     pid: typeof pid === 'number' ? pid : undefined,
     podUid: typeof podUid === 'string' ? podUid : undefined,
     truncated: truncated === true,
+    wording: DOCUMENT_WORDING,
     sources,
   };
 };

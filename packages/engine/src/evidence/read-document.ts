@@ -38,17 +38,17 @@ const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefine
   );
 
 /** What is wrong with the field that would answer a question, to be read after the document's name. */
-const noAnchors = ({ sources }: ParsedStatus): string => {
+const noAnchors = ({ sources, wording }: ParsedStatus): string => {
   const bare = sources.findIndex(({ anchors }) => anchors === undefined);
   return bare < 0 || sources.some(({ anchors }) => anchors !== undefined)
-    ? 'lists no CA of this authority in sources[].anchors'
-    : `has no field sources[${bare}].anchors`;
+    ? `lists no CA of this authority in ${wording.anchors}`
+    : wording.noAnchors(bare);
 };
 
-const noLeaf = ({ sources }: ParsedStatus): string =>
+const noLeaf = ({ sources, wording }: ParsedStatus): string =>
   sources.some(({ leaf }) => leaf !== undefined)
-    ? 'lists no leaf of this authority in sources[].leaf'
-    : 'has no field sources[].leaf';
+    ? `lists no leaf of this authority in ${wording.leaf}`
+    : wording.noLeaf;
 
 /** Issuer of a leaf that no CA of this authority is known to have signed; it counts as older than any. */
 export const UNKNOWN_ISSUER = 'unknown';
@@ -65,7 +65,7 @@ interface Shown {
 }
 
 /** The leaves of this authority, each with its issuer. One that names its issuer's key is another authority's if that key is not known. */
-const leavesIn = ({ sources }: ParsedStatus, { record, issuers }: Issued): Shown => {
+const leavesIn = ({ sources, wording }: ParsedStatus, { record, issuers }: Issued): Shown => {
   const ours = issuersOf(record);
   const leaves: ShownIssuer[] = [];
   let why: string | undefined;
@@ -76,25 +76,29 @@ const leavesIn = ({ sources }: ParsedStatus, { record, issuers }: Issued): Shown
       const issuer = ours.find(({ keyId }) => keyId === issuerKeyId)?.fingerprint;
       if (issuer !== undefined) leaves.push({ issuer, leaf: fingerprint });
     } else if (fingerprint === undefined) {
-      return { leaves: [], why: `has no field sources[${index}].leaf.fingerprint` };
+      return { leaves: [], why: `has no field ${wording.fingerprint(index)}` };
     } else {
       const issuer = issuers.get(fingerprint) ?? UNKNOWN_ISSUER;
       leaves.push({ issuer, leaf: fingerprint });
       if (issuer === UNKNOWN_ISSUER)
-        why ??= `shows in sources[${index}].leaf.fingerprint a certificate that no object of this authority holds now; load the newest files, or give issuerKeyId for the leaf of another issuer`;
+        why ??= `shows in ${wording.fingerprint(index)} a certificate that no object of this authority holds now; load the newest files, or give ${wording.issuerKeyId} for the leaf of another issuer`;
     }
   }
   return { leaves, why };
 };
 
-/**
- * Proof that a status document gives for one authority. Skips sources without a CA of this authority; of the others, only
- * the CAs that all of them hold count.
- */
+/** Proof that a status document gives for one authority. */
 export const readDocument = (text: string, issued: Issued): DocumentRead => {
+  const document = documentIn(text, issued.now);
+  return typeof document === 'string' ? unreadable(document) : proofIn(document, issued);
+};
+
+/**
+ * Proof that a process gives for one authority, in whatever form it was written. Skips sources without a CA of this authority; of the
+ * others, only the CAs that all of them hold count.
+ */
+export const proofIn = (document: ParsedStatus, issued: Issued): DocumentRead => {
   const { record, now } = issued;
-  const document = documentIn(text, now);
-  if (typeof document === 'string') return unreadable(document);
   const newestFirst = issuersOf(record).map(({ fingerprint }) => fingerprint);
   const ours = new Set(newestFirst);
   const held = document.sources

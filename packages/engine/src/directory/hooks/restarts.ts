@@ -94,7 +94,7 @@ const joined = (
     const said = declared.get(consumer.id);
     if (said === undefined || !isUser(consumer, objects)) return consumer;
     isKnown = true;
-    const showsTrust = said.status !== undefined || said.probe?.mtls === true;
+    const showsTrust = (said.status ?? said.metrics) !== undefined || said.probe?.mtls === true;
     return { ...consumer, ...rolled, instances: provenBy(consumer, restarted, showsTrust) };
   });
   if (isKnown) return others;
