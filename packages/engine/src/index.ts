@@ -53,7 +53,7 @@ export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { DOCUMENT_FIELDS, documentIn, type NeededBy } from './evidence/document-schema.ts';
 export { handshake } from './evidence/handshake.ts';
-export { METRICS_BOUNDS } from './evidence/metrics-page.ts';
+export { METRICS_BOUNDS, METRICS_LABELS } from './evidence/metrics-page.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
 export { type Issued, readDocument, UNKNOWN_ISSUER } from './evidence/read-document.ts';
 export { startTls } from './evidence/start-tls.ts';

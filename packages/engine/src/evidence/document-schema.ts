@@ -8,31 +8,49 @@ export const STALE_MS = 35_000;
 /** Whose evidence needs a field: that of every consumer, of consumers that verify, of consumers that present a leaf, of pods; or of none. */
 export type NeededBy = 'every consumer' | 'verifies' | 'presents' | 'pods' | 'none';
 
+/** JSON Schema of one field: https://json-schema.org/draft/2020-12. */
+type FieldSchema =
+  | { readonly const: 1 }
+  | { readonly type: 'string' | 'integer' | 'boolean' | 'array'; readonly [rule: string]: unknown };
+
 interface Field {
   readonly name: string;
   readonly type: string;
+  readonly schema: FieldSchema;
   readonly neededBy: NeededBy;
   readonly meaning: string;
 }
 
+/** With capitals and colons it is read too. */
+const FINGERPRINT: FieldSchema = { type: 'string', pattern: '^[0-9a-f]{64}$' };
+
 /** The status document, field by field: docs/reference/status-document.md is made from this list. Other fields are ignored. */
 export const DOCUMENT_FIELDS: readonly Field[] = [
-  { name: 'version', type: '1', neededBy: 'every consumer', meaning: 'Version of this format.' },
+  {
+    name: 'version',
+    type: '1',
+    schema: { const: 1 },
+    neededBy: 'every consumer',
+    meaning: 'Version of this format.',
+  },
   {
     name: 'at',
     type: 'ISO 8601 time',
+    schema: { type: 'string', format: 'date-time' },
     neededBy: 'every consumer',
     meaning: `When the process wrote the document. More than ${STALE_MS / 1000} s before or after the reader's clock, it is no evidence.`,
   },
   {
     name: 'sources',
     type: 'list',
+    schema: { type: 'array' },
     neededBy: 'every consumer',
     meaning: 'What the process has loaded: one entry for each file or set of files.',
   },
   {
     name: 'sources[].anchors',
     type: 'list of text',
+    schema: { type: 'array', items: FINGERPRINT },
     neededBy: 'verifies',
     meaning:
       'SHA-256 fingerprints, lower-case hex, of all CA certificates in use. Of the sources that hold a CA of the authority, the CAs that all of them hold count.',
@@ -40,26 +58,37 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
   {
     name: 'sources[].leaf.fingerprint',
     type: 'text',
+    schema: FINGERPRINT,
     neededBy: 'presents',
     meaning:
-      'SHA-256 fingerprint of the leaf in use, lower-case hex. Handover knows which CA generation signed the leaf that an object of the authority holds now; without `issuerKeyId`, any other leaf blocks the next step. For a consumer with `leaf` the certificate of another Leaf is no evidence.',
+      'SHA-256 fingerprint of the leaf in use, lower-case hex. Handover knows which CA generation signed the leaf that an object of the authority holds, or has held while Handover runs; without `issuerKeyId`, any other leaf blocks the next step. For a consumer with `leaf` the certificate of another Leaf is no evidence.',
   },
   {
     name: 'sources[].leaf.issuerKeyId',
     type: 'text',
+    schema: { type: 'string', pattern: '^([0-9a-f]{2})+$' },
     neededBy: 'none',
     meaning:
-      'Authority key id of the leaf in use, lower-case hex without colons. It names the CA generation that signed the leaf, of an earlier leaf too, so it is enough without a fingerprint. A leaf of another issuer needs it. Of several leaves the one with the oldest CA counts.',
+      'Authority key id of the leaf in use, lower-case hex without colons. It names the CA generation that signed the leaf, so it is enough without a fingerprint. The leaf of another issuer needs it. Of several leaves the one with the oldest CA counts.',
   },
   {
     name: 'pid',
     type: 'number',
+    schema: { type: 'integer' },
     neededBy: 'none',
     meaning: 'Process id: evidence of another process does not count for this one.',
   },
   {
     name: 'processes',
     type: 'list',
+    schema: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pid'],
+        properties: { pid: { type: 'integer' }, silent: { type: 'boolean' } },
+      },
+    },
     neededBy: 'none',
     meaning:
       'The processes that the document speaks for, where there are several (`node:cluster`, `register`): `pid` of each, and `silent` for one that gave no answer. With a silent one it is no evidence.',
@@ -67,12 +96,14 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
   {
     name: 'podUid',
     type: 'text',
+    schema: { type: 'string' },
     neededBy: 'pods',
     meaning: `UID of the pod, for pods with \`${ACK_PORT}\`: an address passes to another pod when one ends.`,
   },
   {
     name: 'truncated',
     type: 'true or false',
+    schema: { type: 'boolean' },
     neededBy: 'none',
     meaning: 'True when CAs were left out: then a missing CA proves nothing.',
   },

@@ -4,16 +4,35 @@ import { hex, type SourceDocument, type Wording } from './document-schema.ts';
 /** Of the whole page; of one line of ours; of lines of ours. */
 export const METRICS_BOUNDS = { bytes: 4 * 1024 * 1024, line: 4 * 1024, series: 4_096 } as const;
 
-/** Labels that describe a certificate. All others, such as `source` or `pid`, name who holds it. */
-const DESCRIBES: ReadonlySet<string> = new Set([
-  'sha256',
-  'issuer_key_id',
-  'subject',
-  'issuer',
-  'serial',
-  'not_before',
-  'not_after',
-]);
+const DESCRIPTIONS = ['subject', 'issuer', 'serial', 'not_before', 'not_after'] as const;
+
+/** Labels of the series that are read: docs/reference/status-document.md is made from this list. */
+export const METRICS_LABELS: readonly {
+  readonly label: string;
+  readonly required: boolean;
+  readonly meaning: string;
+}[] = [
+  {
+    label: 'sha256',
+    required: true,
+    meaning: 'SHA-256 fingerprint of the certificate (of its DER), lower-case hex.',
+  },
+  {
+    label: 'source',
+    required: false,
+    meaning:
+      'Which file or set of files, where there are several. So does any label that is not in this list, such as `pid`: series with the same values of these are one source, as an entry of `sources[]` is.',
+  },
+  {
+    label: 'issuer_key_id',
+    required: false,
+    meaning: `Authority key id of a leaf, as \`issuerKeyId\` of the document: \`${LEAF_METRIC}\` of another issuer needs it.`,
+  },
+  ...DESCRIPTIONS.map((label) => ({ label, required: false, meaning: 'For people. Not read.' })),
+];
+
+/** Labels that describe a certificate. All others name who holds it. */
+const DESCRIBES: ReadonlySet<string> = new Set(['sha256', 'issuer_key_id', ...DESCRIPTIONS]);
 
 export const METRICS_WORDING: Wording = {
   anchors: TRUST_METRIC,
