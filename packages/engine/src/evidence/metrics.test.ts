@@ -1,6 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { parseCertificates } from '@handover/material';
+import { openIdentity, openTrust, statusMetrics } from '@handover/runtime';
 import { expect, onTestFinished, test } from 'vitest';
 import { documentOf, MESH_ID, MeshHomes, pass, recordOf, secret } from '../../test/mesh-home.ts';
 import { askMetrics } from '../index.ts';
@@ -110,6 +112,23 @@ test('a metrics page is acknowledged evidence of the moment it is read; it is as
     unread: { leaf: `no metrics from ${origin}: the answer is HTTP 302` },
   });
   expect(new Set(shows.paths)).toEqual(new Set(['/metrics']));
+});
+
+test('the metrics that the runtime writes of followed files are evidence of these files', async () => {
+  const { shows, origin } = await program();
+  const home = homes.mesh('');
+  await pass(home);
+  const folder = join(home.out, 'default/secrets/a');
+  const files = { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key'), ca: join(folder, 'ca.crt') };
+  const ended = new AbortController();
+  onTestFinished(() => ended.abort());
+  const { signal } = ended;
+  const sources = [await openTrust(files.ca, { signal }), await openIdentity(files, { signal })];
+  shows.text = statusMetrics(sources)();
+  const record = await recordOf(home);
+  const [ca] = fingerprintsIn(secret(home, 'a', 'ca.crt'));
+  const said = await askMetrics({ url: origin }, { record, now: homes.now, issuers: new Map() }, clock);
+  expect(said).toMatchObject({ unread: {}, proof: { anchors: [ca], issuer: ca } });
 });
 
 test('A consumer that declares a status document and metrics is held up by the one that is behind', async () => {
