@@ -16,7 +16,7 @@ export interface DocumentRead {
 /** What an authority has issued, as of now: what a process shows is compared with it. */
 export interface Issued {
   readonly record: AuthorityRecord;
-  readonly issuers: LeafIssuers;
+  readonly issuers: Pick<LeafIssuers, 'get'>;
   readonly now: Instant;
 }
 

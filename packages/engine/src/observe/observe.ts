@@ -167,14 +167,14 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     before === undefined
       ? []
       : ((await look.lent?.of(responsibilities, before, now)) ?? unknownLent(before, responsibilities));
+  const certificates = [...(before?.certificates.values() ?? [])];
+  const held = [...stored].map(([object, found]) => ({
+    found,
+    seen: objectSeen(object, found, responsibilities, outputs, certificates, now),
+  }));
   const issued = {
     orphans: [...orphans, ...lent.map((object) => object.id)],
-    issuers: issuersIn([
-      ...[...stored].map(([object, found]) =>
-        objectSeen(object, found, responsibilities, outputs, [...(before?.certificates.values() ?? [])], now),
-      ),
-      ...lent,
-    ]),
+    issuers: issuersIn([...held.map(({ seen }) => seen), ...lent]),
   };
   const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);
@@ -183,15 +183,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   };
   // What was dated since by a clock that was set back in between would look old beside `now`.
   if (record?.state.revision !== before?.state.revision || clock.steadySince() !== steadySince) meanwhile();
-  const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
-  for (const [object, found] of stored) {
-    const cacheLag = facts.cacheLagOf?.(object);
-    const seen = {
-      ...objectSeen(object, found, responsibilities, outputs, certificates, now),
-      ...(cacheLag === undefined ? {} : { cacheLag }),
-    };
-    const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
+  for (const { found, seen: plain } of held) {
+    const cacheLag = facts.cacheLagOf?.(plain.id);
+    const seen = cacheLag === undefined ? plain : { ...plain, cacheLag };
+    const hook = hooked.find(({ hook: { objects: told } }) => told.includes(plain.id));
     objects.push(hook === undefined ? seen : sinceTold(seen, hook, found, now));
   }
   for (const { own } of consumers) if (own !== undefined) objects.push(marked(own, responsibilities));

@@ -160,7 +160,10 @@ export class PodConsumers implements EvidenceSource {
           const issuers =
             leaf === undefined
               ? issued.issuers
-              : new Map([...issued.issuers, [leaf.certificate.fingerprint, leaf.issuer]]);
+              : {
+                  get: (shown: string) =>
+                    shown === leaf.certificate.fingerprint ? leaf.issuer : issued.issuers.get(shown),
+                };
           const shown = await showing.of(pod, { ...issued, issuers, authority }, patience);
           const instance = instanceOf(pod, authority, shown);
           const reload = reloadOf(
