@@ -106,6 +106,11 @@ test.each([
   for (const size of [1, 7, text.length + 1]) expect(() => read(text, size)).toThrow(why);
 });
 
+test('the end of a long line of others is no line of ours, wherever the page was cut in pieces', () => {
+  const before = 'x{a="'.padEnd(8_192, 'y');
+  expect(read(`${before}${leaf(B)}${leaf(A)}`, 8_192)).toEqual([shown(A)]);
+});
+
 test('a metrics page with more series of ours than a process can need is no evidence', () => {
   const many = Array.from({ length: METRICS_BOUNDS.series + 1 }, (_, index) =>
     anchor(index.toString(16).padStart(64, '0')),
