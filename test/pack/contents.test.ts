@@ -93,7 +93,14 @@ test('the packed types of the runtime hover with their examples', () => {
     .filter((file) => file.endsWith('.d.ts'))
     .map((file) => readFileSync(join(types, file), 'utf8'))
     .join('\n');
-  for (const name of ['openTrust', 'openIdentity', 'openToken', 'openTlsProfile', 'serveStatus'])
+  for (const name of [
+    'openTrust',
+    'openIdentity',
+    'openToken',
+    'openTlsProfile',
+    'serveStatus',
+    'statusMetrics',
+  ])
     expect(declared).toMatch(
       new RegExp(`@example(?:(?!\\*/)[\\s\\S])*\\*/\\s*export declare (?:async )?function ${name}\\(`),
     );

@@ -1,4 +1,4 @@
-// Package evidence serves Handover's status document: which CA certificates and which leaf a process has in use. A rotation waits
+// Package evidence serves Handover's status document, or the same as metrics: which CA certificates and which leaf a process has in use. A rotation waits
 // until it sees the new ones there.
 //
 // It works over any reloader: give [Handler] a [Source] that tells what is in use at this moment, not what lies in a file.
@@ -10,9 +10,12 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -188,6 +191,45 @@ func sourceOf(loaded Loaded) source {
 	}
 	return shown
 }
+
+// WriteMetrics writes what [Handler] shows as metrics, in the text format of Prometheus: for a program that has a metrics page already.
+// A controller reads them there: tls_trust_anchor_info and tls_leaf_info.
+func WriteMetrics(w io.Writer, sources ...Source) error {
+	var anchors, leaves strings.Builder
+	known := map[string]int{}
+	for _, each := range sources {
+		loaded := each.Loaded()
+		// Sources of the same file may hold different versions of it: each has a name of its own.
+		name := loaded.Path
+		if known[loaded.Path]++; known[loaded.Path] > 1 {
+			name += " " + strconv.Itoa(known[loaded.Path])
+		}
+		name = labelEscapes.Replace(name)
+		for _, anchor := range loaded.Anchors {
+			fmt.Fprintf(&anchors, "tls_trust_anchor_info{source=\"%s\",sha256=\"%s\"} 1\n", name, fingerprint(anchor))
+		}
+		if loaded.Leaf != nil {
+			issuer := ""
+			if id := loaded.Leaf.AuthorityKeyId; len(id) > 0 {
+				issuer = fmt.Sprintf(",issuer_key_id=\"%x\"", id)
+			}
+			fmt.Fprintf(&leaves, "tls_leaf_info{source=\"%s\",sha256=\"%s\"%s} 1\n", name, fingerprint(loaded.Leaf), issuer)
+		}
+	}
+	if anchors.Len() > 0 {
+		if _, err := io.WriteString(w, "# TYPE tls_trust_anchor_info gauge\n"+anchors.String()); err != nil {
+			return err
+		}
+	}
+	if leaves.Len() == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, "# TYPE tls_leaf_info gauge\n"+leaves.String())
+	return err
+}
+
+// labelEscapes are those of the text format.
+var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func fingerprint(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.Raw)

@@ -1,12 +1,14 @@
 package evidence_test
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +73,37 @@ func TestThePodIsNamed(t *testing.T) {
 	var document struct{ PodUID string }
 	if err := json.Unmarshal(ask(evidence.Handler(), "GET", evidence.Path).Body.Bytes(), &document); err != nil || document.PodUID != "a-pod" {
 		t.Fatal(document, err)
+	}
+}
+
+func TestTheMetricsShowTheCasAndTheLeafInUse(t *testing.T) {
+	ca := testca.CA("ca")
+	leaf := ca.Leaf("web", time.Hour).Certificate
+	sum := func(certificate *x509.Certificate) string { return fmt.Sprintf("%x", sha256.Sum256(certificate.Raw)) }
+	source := evidence.SourceFunc(func() evidence.Loaded {
+		return evidence.Loaded{Path: "/etc/\"web\"\\\n", Anchors: []*x509.Certificate{ca.Certificate}, Leaf: leaf}
+	})
+	var page strings.Builder
+	if err := evidence.WriteMetrics(&page, source, source); err != nil {
+		t.Fatal(err)
+	}
+	expected := `# TYPE tls_trust_anchor_info gauge
+tls_trust_anchor_info{source="/etc/\"web\"\\\n",sha256="` + sum(ca.Certificate) + `"} 1
+tls_trust_anchor_info{source="/etc/\"web\"\\\n 2",sha256="` + sum(ca.Certificate) + `"} 1
+# TYPE tls_leaf_info gauge
+tls_leaf_info{source="/etc/\"web\"\\\n",sha256="` + sum(leaf) + `",issuer_key_id="` + fmt.Sprintf("%x", leaf.AuthorityKeyId) + `"} 1
+tls_leaf_info{source="/etc/\"web\"\\\n 2",sha256="` + sum(leaf) + `",issuer_key_id="` + fmt.Sprintf("%x", leaf.AuthorityKeyId) + `"} 1
+`
+	if page.String() != expected {
+		t.Fatal(page.String())
+	}
+}
+
+func TestAProcessThatHoldsNothingShowsNoMetrics(t *testing.T) {
+	var page strings.Builder
+	source := evidence.SourceFunc(func() evidence.Loaded { return evidence.Loaded{} })
+	if err := evidence.WriteMetrics(&page, source); err != nil || page.String() != "" {
+		t.Fatal(page.String(), err)
 	}
 }
 

@@ -43,5 +43,5 @@ mod tls;
 
 pub use error::Error;
 pub use follow::{Event, Folder, Follow};
-pub use status::{Failure, Loaded, PATH, Source, serve_status, status};
+pub use status::{Failure, Loaded, PATH, Source, metrics, serve_status, status};
 pub use tls::{Resolver, Verifier};

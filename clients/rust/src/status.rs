@@ -71,6 +71,53 @@ pub fn status(sources: &[&dyn Source]) -> String {
     text
 }
 
+/// What [`status`] shows as metrics, in the text format of Prometheus: for a program that has a metrics page already. A controller reads them
+/// there: `tls_trust_anchor_info` and `tls_leaf_info`.
+pub fn metrics(sources: &[&dyn Source]) -> String {
+    let mut anchors = String::new();
+    let mut leaves = String::new();
+    let mut known: Vec<String> = Vec::new();
+    for source in sources {
+        let loaded = source.loaded();
+        // Sources of the same file may hold different versions of it: each has a name of its own.
+        let before = known.iter().filter(|path| **path == loaded.path).count();
+        let mut name = loaded.path.replace('\\', "\\\\");
+        name = name.replace('"', "\\\"").replace('\n', "\\n");
+        if before > 0 {
+            let _ = write!(name, " {}", before + 1);
+        }
+        known.push(loaded.path);
+        for der in loaded.anchors.iter().flatten() {
+            let sha256 = fingerprint(der);
+            let _ = writeln!(
+                anchors,
+                "tls_trust_anchor_info{{source=\"{name}\",sha256=\"{sha256}\"}} 1"
+            );
+        }
+        if let Some(der) = &loaded.leaf {
+            let sha256 = fingerprint(der);
+            let issuer = Certificate::read(der.to_vec()).and_then(|leaf| leaf.issuer_key_id);
+            let issuer = issuer.map_or(String::new(), |id| {
+                format!(",issuer_key_id=\"{}\"", hex(&id))
+            });
+            let _ = writeln!(
+                leaves,
+                "tls_leaf_info{{source=\"{name}\",sha256=\"{sha256}\"{issuer}}} 1"
+            );
+        }
+    }
+    let mut page = String::new();
+    for (family, lines) in [
+        ("tls_trust_anchor_info", anchors),
+        ("tls_leaf_info", leaves),
+    ] {
+        if !lines.is_empty() {
+            let _ = write!(page, "# TYPE {family} gauge\n{lines}");
+        }
+    }
+    page
+}
+
 fn render(loaded: &[Loaded], pod_uid: &str, now: SystemTime, most: Option<usize>) -> String {
     let pid = std::process::id();
     let mut document = Object::default();

@@ -17,8 +17,8 @@ use rustls::{
     ClientConfig, ClientConnection, HandshakeKind, RootCertStore, ServerConfig, ServerConnection,
 };
 
-use crate::certificate::{Certificate, Role, fingerprint};
-use crate::{Event, Failure, Folder, Follow, Loaded, PATH, Source, serve_status, status};
+use crate::certificate::{Certificate, Role, fingerprint, hex};
+use crate::{Event, Failure, Folder, Follow, Loaded, PATH, Source, metrics, serve_status, status};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -619,6 +619,43 @@ fn a_document_is_json_whatever_the_path() {
         !text.contains("anchors"),
         "a source that verifies no peers lists no CAs"
     );
+}
+
+#[test]
+fn the_metrics_show_the_cas_and_the_leaf_in_use() {
+    let ca = Ca::new("ca");
+    let (anchor, leaf) = (der(&ca.pem), der(&ca.leaf().cert));
+    let of = |loaded: Loaded| {
+        Fixed(Loaded {
+            path: "a\"b\\c\n".into(),
+            ..loaded
+        })
+    };
+    let trust = of(Loaded {
+        anchors: Some(vec![anchor.clone()]),
+        ..Loaded::default()
+    });
+    let identity = of(Loaded {
+        leaf: Some(leaf.clone()),
+        ..Loaded::default()
+    });
+    let issuer = Certificate::read(leaf.to_vec())
+        .and_then(|leaf| leaf.issuer_key_id)
+        .unwrap();
+    let expected = format!(
+        concat!(
+            "# TYPE tls_trust_anchor_info gauge\n",
+            r#"tls_trust_anchor_info{{source="a\"b\\c\n",sha256="{}"}} 1"#,
+            "\n# TYPE tls_leaf_info gauge\n",
+            r#"tls_leaf_info{{source="a\"b\\c\n 2",sha256="{}",issuer_key_id="{}"}} 1"#,
+            "\n"
+        ),
+        fingerprint(&anchor),
+        fingerprint(&leaf),
+        hex(&issuer)
+    );
+    assert_eq!(metrics(&[&trust, &identity]), expected);
+    assert_eq!(metrics(&[&of(Loaded::default())]), "");
 }
 
 #[test]

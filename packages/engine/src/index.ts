@@ -53,10 +53,11 @@ export { Canaries, type CanaryTools } from './evidence/canary.ts';
 export { DeclaredConsumers } from './evidence/consumers.ts';
 export { DOCUMENT_FIELDS, documentIn, type NeededBy } from './evidence/document-schema.ts';
 export { handshake } from './evidence/handshake.ts';
+export { METRICS_BOUNDS, METRICS_LABELS } from './evidence/metrics-page.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
-export { readDocument } from './evidence/read-document.ts';
+export { type Issued, readDocument, UNKNOWN_ISSUER } from './evidence/read-document.ts';
 export { startTls } from './evidence/start-tls.ts';
-export { askStatus } from './evidence/status-document.ts';
+export { askMetrics, askStatus } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
 export { entryOf, objectOf } from './ledger/entry.ts';
 export type { HistoryStep } from './ledger/history.ts';
@@ -86,6 +87,7 @@ export {
 export { consentIn } from './look/consent.ts';
 export { CreationDates } from './look/creation-dates.ts';
 export { within } from './look/deadlines.ts';
+export { EarlierLeaves } from './look/earlier-leaves.ts';
 export type {
   AuthorityId,
   AuthorityRecord,
@@ -115,6 +117,7 @@ export {
   type ConsumerFound,
   type EvidenceSource,
   type HomeFacts,
+  type IssuedLeaves,
   type LentReader,
   type Look,
   type LookClock,

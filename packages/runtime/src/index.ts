@@ -21,6 +21,7 @@ export type { Roots } from './roots.ts';
 export type { ServeOptions } from './serve.ts';
 export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status.ts';
 export type { ProcessStatus, StatusDocument } from './status-document.ts';
+export { statusMetrics } from './status-metrics.ts';
 export { type StatusOptions, type StatusServer, serveStatus } from './status-server.ts';
 export type { LiveTlsOptions } from './tls-options.ts';
 export { openTlsProfile, type TlsProfile, type TlsProfileOptions } from './tls-profile.ts';

@@ -48,6 +48,7 @@ export const STAGES: Readonly<Record<string, Stage>> = {
   'docs/recipes/pod-certificates.md': { cluster: 'node', programs: ['nginx'], operator: '' },
   'docs/recipes/monitoring.md': { cluster: 'control-plane', operator: '' },
   // In a clone: these clients are not published.
+  'docs/evidence.md': { folder: 'copy' },
   'docs/recipes/go.md': { folder: 'copy' },
   'docs/recipes/rust.md': { folder: 'copy' },
   'docs/recipes/python.md': { folder: 'copy' },

@@ -34,6 +34,7 @@ import {
   type StatusServer,
   type StatusSource,
   serveStatus,
+  statusMetrics,
   type TlsProfile,
   type TlsProfileOptions,
   type Token,
@@ -127,6 +128,7 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
     { waitFor: undefined, signal: undefined },
   );
   await inCluster({ directory: DIRECTORY });
+  const metrics: string = statusMetrics([trust, identity])();
   await status.close();
   const ready: boolean = profile.ready && isOpenShift();
   console.log(
@@ -139,6 +141,7 @@ export async function follow(signal: AbortSignal, options: FollowOptions): Promi
     answer.status,
     profile.tlsOptions().minVersion,
     value,
+    metrics,
     ready,
   );
 }

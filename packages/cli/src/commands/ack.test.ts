@@ -124,11 +124,17 @@ test('ack is refused for a name that no Authority declares', async () => {
   });
 });
 
-test('ack is refused for a consumer that has a probe', async () => {
-  await begin('consumers: [{name: web, presents: true, probe: {address: "127.0.0.1:1"}}]');
+test.each([
+  ['probe', 'probe: {address: "127.0.0.1:1"}'],
+  ['status document', 'status: {url: "http://127.0.0.1:1/"}'],
+  ['metrics page', 'metrics: {url: "http://127.0.0.1:1/"}'],
+])('ack is refused for a consumer that has a %s', async (way, field) => {
+  await begin(`consumers: [{name: web, presents: true, ${field}}]`);
   expect(await at(0, 'ack', 'web')).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^ACK_NOT_ASKED: /),
+    stderr: expect.stringMatching(
+      `^ACK_NOT_ASKED: web is asked itself, by the ${way} that default/internal declares`,
+    ),
   });
 });
 

@@ -23,14 +23,21 @@ test('a status document shows for which questions it is evidence', async () => {
   const loud = await checked({ version: 1, at, sources: [{ leaf: { issuerKeyId: '\u001b]0;pwn\u0007' } }] });
   expect(loud.stdout).not.toContain('\u001b');
   expect(stdout).toMatch(/verifies: +no: it has no sources\[\]\.anchors\n/);
-  expect(stdout).toMatch(/presents a leaf: no: it has no sources\[\]\.leaf\.issuerKeyId\n/);
+  expect(stdout).toMatch(/presents a leaf: no: it has no sources\[\]\.leaf\.fingerprint\n/);
   expect(JSON.parse((await checked(whole, '--json')).stdout)).toEqual({
     at,
     verifies: true,
     presents: true,
     anchors: 2,
     issuerKeyIds: ['cc'],
+    fingerprints: [],
   });
+});
+
+test('a status document with the fingerprint of a leaf alone is evidence for a consumer that presents that leaf', async () => {
+  const { code, stdout } = await checked({ version: 1, at, sources: [{ leaf: { fingerprint: 'DD:EE' } }] });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/presents a leaf: yes, if an object of its Authority holds ddee\n/);
 });
 
 test.each([

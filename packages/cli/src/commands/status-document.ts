@@ -45,26 +45,33 @@ Examples:
         );
       const { sources } = document;
       const listed = new Set(sources.flatMap(({ anchors = [] }) => anchors)).size;
-      const leaves = sources.flatMap(({ leaf }) =>
-        leaf?.issuerKeyId === undefined ? [] : [leaf.issuerKeyId],
-      );
-      if (listed === 0 && leaves.length === 0) context.exitCode = 1;
+      const shown = sources.flatMap(({ leaf }) => leaf ?? []);
+      const issuerKeyIds = shown.flatMap(({ issuerKeyId }) => issuerKeyId ?? []);
+      const fingerprints = shown.flatMap(({ fingerprint }) => fingerprint ?? []);
+      // One that names neither may be older than all others.
+      const presents =
+        shown.length > 0 && shown.every((leaf) => (leaf.issuerKeyId ?? leaf.fingerprint) !== undefined);
+      if (listed === 0 && !presents) context.exitCode = 1;
       if (options.json === true) {
         const found = {
           at: new Date(document.at).toISOString(),
           verifies: listed > 0,
-          presents: leaves.length > 0,
+          presents,
         };
         context.stdout.write(
-          `${JSON.stringify({ ...found, anchors: listed, issuerKeyIds: leaves }, undefined, 2)}\n`,
+          `${JSON.stringify({ ...found, anchors: listed, issuerKeyIds, fingerprints }, undefined, 2)}\n`,
         );
         return;
       }
       const lacks = (role: string): string =>
         `no: it has no ${DOCUMENT_FIELDS.find(({ neededBy }) => neededBy === role)?.name}`;
+      const said =
+        issuerKeyIds.length > 0
+          ? `signed by the key ${printable(issuerKeyIds.join(', '))}`
+          : `if an object of its Authority holds ${printable(fingerprints.join(', '))}`;
       context.stdout.write(
         `evidence for a consumer that verifies:       ${listed > 0 ? `yes, of ${listed} CA ${listed === 1 ? 'certificate' : 'certificates'}` : lacks('verifies')}
-evidence for a consumer that presents a leaf: ${leaves.length > 0 ? `yes, signed by the key ${printable(leaves.join(', '))}` : lacks('presents')}
+evidence for a consumer that presents a leaf: ${presents ? `yes, ${said}` : lacks('presents')}
 `,
       );
     });

@@ -4,7 +4,7 @@ import { errorsPage } from './errors.ts';
 import { issuedPage } from './issued.ts';
 import { metricsPage } from './metrics.ts';
 import { resourcesPage } from './resources.ts';
-import { statusDocumentPage } from './status-document.ts';
+import { statusDocumentPage, statusDocumentSchema } from './status-document.ts';
 
 /** docs/reference, by file name, made from the code. */
 export const referencePages = async (): Promise<Readonly<Record<string, string>>> => ({
@@ -15,4 +15,5 @@ export const referencePages = async (): Promise<Readonly<Record<string, string>>
   'metrics.md': await metricsPage(),
   'resources.md': resourcesPage(),
   'status-document.md': statusDocumentPage(),
+  'status-document.schema.json': statusDocumentSchema(),
 });

@@ -6,6 +6,7 @@ import {
   AUTHORITY,
   AUTHORITY_UID,
   DISTRUST,
+  EVIDENCE,
   INJECT_FROM,
   MANAGED_BY,
   MANAGED_LABEL,
@@ -38,6 +39,12 @@ const OWN: readonly AnnotationEntry[] = [
     'a port',
     'pod template',
     'Port where the pod serves its status document (`serveStatus` of the runtime), which says what the pod has loaded. Pods with `hostNetwork` are not asked.',
+  ),
+  yours(
+    EVIDENCE,
+    '`metrics:9090`, `metrics:9090/stats/prometheus`',
+    'pod template',
+    'Port and path (default `/metrics`; one that ends in `/metrics` or `/prometheus`) where the pod serves metrics that show what it has loaded: `tls_trust_anchor_info` and `tls_leaf_info`. Pods with `hostNetwork` are not asked.',
   ),
   yours(
     PROBE,

@@ -3,6 +3,7 @@ import { TLS_PROFILE_HASH } from '@handover/material';
 // Names of Handover's annotations and labels. annotations.ts says what each means.
 export const RELOAD = 'handover.dev/reload';
 export const ACK_PORT = 'handover.dev/ack-port';
+export const EVIDENCE = 'handover.dev/evidence';
 export const PROBE = 'handover.dev/probe';
 export const USED_BY = 'handover.dev/used-by';
 export const ROTATE = 'handover.dev/rotate';

@@ -25,6 +25,14 @@ const statusSource = exactlyOne(
   }),
 ).describe('Where the consumer reports what it has loaded.');
 
+const metrics = fields({
+  url: httpUrl().describe(
+    'URL of the metrics page; without a path, /metrics is asked for. On Kubernetes its host is a Service or a pod of the same namespace, every pod behind a Service is asked, and the path ends in /metrics or /prometheus, without a query. On a machine with other users prefer status with file or socket: any user can listen on a free port.',
+  ),
+}).describe(
+  'A page in the text format of Prometheus where the consumer shows what it has loaded, in tls_trust_anchor_info and tls_leaf_info.',
+);
+
 const probe = fields({
   address: text(ADDRESS, 260, 'an address', 'write host:port, such as 127.0.0.1:5432 or [::1]:443').describe(
     'Where to connect, as host:port. On Kubernetes the host is a Service or a pod of the same namespace, or an address in --probe-networks.',
@@ -57,6 +65,7 @@ export const consumer = fields({
     .describe("The TrustBundle that it verifies with. Default: the Authority's own bundle."),
   probe: probe.optional(),
   status: statusSource.optional(),
+  metrics: metrics.optional(),
   reload: z
     .enum(['hot', 'restart'])
     .optional()

@@ -214,7 +214,10 @@ test('An instance that was dated in the future never gets a date', async () => {
   const dates = async (at: number, from: ConsumerSeen) => {
     time = at;
     const source = observation.of({ consumers: async () => [from] });
-    const [found] = await source.consumers(responsibilities, undefined, instant(0), []);
+    const [found] = await source.consumers(responsibilities, undefined, instant(0), {
+      orphans: [],
+      issuers: new Map(),
+    });
     return found?.instances.map(({ createdAt }) => createdAt);
   };
   expect(await dates(1_000, consumer)).toEqual([undefined]);

@@ -11,6 +11,7 @@ import { DeclaredConsumers } from '../evidence/consumers.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Catalogue, catalogueOf, secretOf } from '../look/catalogue.ts';
 import { consentIn } from '../look/consent.ts';
+import { EarlierLeaves } from '../look/earlier-leaves.ts';
 import type { Home, ObjectId, Rollouts } from '../look/home.ts';
 import { type Hook, hooksIn, hooksOf } from '../look/hooks.ts';
 import type { Issuer, Keyring } from '../look/keyring.ts';
@@ -144,7 +145,9 @@ export class DirectoryHome implements Home {
       objects: this.objects,
       authorities: this.authorities,
       requests: this.requests,
-      evidence: withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
+      evidence: new EarlierLeaves().of(
+        withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
+      ),
       hooks: this.hookRecords,
       outputs: new OutputPreparer(timers, new FilePasswords(this.far, this.path, this.#uid)),
       facts: {

@@ -1,16 +1,13 @@
 import type { Proof, Unread } from '@handover/core';
-import type { Instant } from '@handover/material';
-import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
+import type { AuthorityId } from '../look/home.ts';
 import { answerOf, type ProbeResult, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
-import { type DocumentRead, unreadable, unreadOf } from './read-document.ts';
-import { askStatus } from './status-document.ts';
+import { type DocumentRead, type Issued, UNKNOWN_ISSUER, unreadable, unreadOf } from './read-document.ts';
+import { askMetrics, askStatus } from './status-document.ts';
 import type { Endpoint } from './whereabouts.ts';
 
 /** On behalf of which authority a process is asked, and when. */
-export interface Asking {
+export interface Asking extends Issued {
   readonly authority: AuthorityId;
-  readonly record: AuthorityRecord;
-  readonly now: Instant;
   /** As of a `ProbeTarget`. */
   readonly otherLeaf?: ProbeTarget['otherLeaf'];
 }
@@ -40,12 +37,12 @@ const both = (answered: boolean, reasons: readonly (string | undefined)[]): stri
 /** An address passes to another pod when one ends: the document of another pod is no evidence for this one. */
 const statusOf = async (
   { uid, status }: Endpoint,
-  { record, now }: Asking,
+  asking: Asking,
   tools: ProbeTools,
   mustName: boolean,
 ): Promise<DocumentRead> => {
   if (status === undefined) return { unread: {} };
-  const read = await askStatus(status, record, now, tools.clock);
+  const read = await askStatus(status, asking, tools.clock);
   const { proof, podUid } = read;
   const isItsOwn = uid === undefined || (podUid ?? (mustName ? '' : uid)) === uid;
   tools.meters?.asked('status', proof !== undefined && isItsOwn ? 'shown' : 'silent');
@@ -63,23 +60,26 @@ export const askProcess = async (
   mustName = false,
 ): Promise<ProcessShown> => {
   const said = await statusOf(endpoint, asking, tools, mustName);
+  const counted =
+    endpoint.metrics === undefined ? undefined : await askMetrics(endpoint.metrics, asking, tools.clock);
+  if (counted !== undefined) tools.meters?.asked('metrics', counted.proof === undefined ? 'silent' : 'shown');
   const { authority, record, now, otherLeaf } = asking;
   const probed =
     endpoint.probe === undefined
       ? undefined
       : await probe({ ...endpoint.probe, authority, otherLeaf }, record, tools, now);
   if (probed !== undefined) tools.meters?.asked('probe', answerOf(probed));
-  const proofs = [...(said.proof === undefined ? [] : [said.proof]), ...(probed?.proofs ?? [])];
+  const proofs = [...[said, counted].flatMap((one) => one?.proof ?? []), ...(probed?.proofs ?? [])];
   return {
     proofs,
     unread: unreadOf(
       both(
         proofs.some(({ anchors }) => anchors !== undefined),
-        [said.unread.trust, probed?.unread.trust],
+        [said.unread.trust, counted?.unread.trust, probed?.unread.trust],
       ),
       both(
-        proofs.some(({ issuer }) => issuer !== undefined),
-        [said.unread.leaf, probed?.unread.leaf],
+        proofs.some(({ issuer }) => issuer !== undefined && issuer !== UNKNOWN_ISSUER),
+        [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf],
       ),
     ),
     stripsCross: probed?.stripsCross ?? false,

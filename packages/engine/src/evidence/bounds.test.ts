@@ -5,6 +5,7 @@ import { afterEach, expect, test } from 'vitest';
 import { dealKey } from '../../test/world.ts';
 import {
   type AuthorityRecord,
+  askMetrics,
   askStatus,
   Canaries,
   localKeyring,
@@ -36,6 +37,8 @@ const record: AuthorityRecord = {
   keys: new Map(),
   sealKey: SealKey.derivedFrom('test'),
 };
+
+const ISSUED = { record, now, issuers: new Map<string, string>() };
 
 let server: Server | undefined;
 const sockets = new Set<Socket>();
@@ -100,25 +103,29 @@ test.each([
   ['sends headers without end', flood('HTTP/1.1 200 OK\r\na: ')],
   ['sends a document without end', flood('HTTP/1.1 200 OK\r\n\r\n')],
   ['sends an error without end', flood('HTTP/1.1 500 No\r\n\r\n')],
-])('a server that %s when asked for its status shows nothing, and is given up', async (_, answer) => {
-  const port = await hostile(answer);
-  const { result, seconds } = await timed(
-    askStatus({ url: `http://127.0.0.1:${port}/` }, record, now, clock),
-  );
-  const { proof, unread } = result;
-  expect(proof).toBeUndefined();
-  expect(unread.trust).toMatch(/^no status document from http:/);
-  expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
-  expect(unread.leaf).toBe(unread.trust);
-  expect(seconds).toBeLessThanOrEqual(2);
-  await allClosed();
-});
+])(
+  'a server that %s when asked for its status or its metrics shows nothing, and is given up',
+  async (_, answer) => {
+    const port = await hostile(answer);
+    for (const [ask, what] of [
+      [askStatus, 'no status document'],
+      [askMetrics, 'no metrics'],
+    ] as const) {
+      const { result, seconds } = await timed(ask({ url: `http://127.0.0.1:${port}/` }, ISSUED, clock));
+      const { proof, unread } = result;
+      expect(proof).toBeUndefined();
+      expect(unread.trust).toContain(`${what} from http:`);
+      expect(unread.trust).not.toMatch(/: [A-Z_]+$/); // a bare code of the system
+      expect(unread.leaf).toBe(unread.trust);
+      expect(seconds).toBeLessThanOrEqual(2);
+      await allClosed();
+    }
+  },
+);
 
 test('a server that never ends its TLS handshake when asked for its status shows nothing, and is given up', async () => {
   const port = await hostile(drip('', '\x16\x03\x03\x00\x01'));
-  const { result, seconds } = await timed(
-    askStatus({ url: `https://127.0.0.1:${port}/` }, record, now, clock),
-  );
+  const { result, seconds } = await timed(askStatus({ url: `https://127.0.0.1:${port}/` }, ISSUED, clock));
   expect(result.proof).toBeUndefined();
   expect(seconds).toBe(2);
   await allClosed();
@@ -141,5 +148,5 @@ test('a status document full of unknown CAs is read in one pass', () => {
   const anchors = ['ca1', ...Array.from({ length: 200_000 }, (_, index) => String(index))];
   const at = new Date(now).toISOString();
   const text = JSON.stringify({ version: 1, at, pid: 1, sources: [{ anchors }, { anchors }] });
-  expect(readDocument(text, record, now).proof?.anchors).toHaveLength(anchors.length);
+  expect(readDocument(text, ISSUED).proof?.anchors).toHaveLength(anchors.length);
 });

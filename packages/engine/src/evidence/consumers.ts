@@ -3,14 +3,15 @@ import type { Instant } from '@handover/material';
 import { liesElsewhere, ownBundleOf } from '../look/catalogue.ts';
 import { LOOK_LASTS, within } from '../look/deadlines.ts';
 import type { AuthorityRecord, ObjectId } from '../look/home.ts';
-import type { EvidenceSource } from '../look/look.ts';
+import type { EvidenceSource, IssuedLeaves } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { Turns } from '../scheduling/turns.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
+import type { Issued } from './read-document.ts';
 import { Wavering } from './wavering.ts';
-import type { DeclaredConsumer, Locator } from './whereabouts.ts';
+import { type DeclaredConsumer, isAsked, type Locator } from './whereabouts.ts';
 
 /** Stands for other programs that may present a Secret. */
 const presentersOf = (object: ObjectId, responsibilities: Responsibilities): ConsumerSeen => ({
@@ -70,6 +71,7 @@ export class DeclaredConsumers implements EvidenceSource {
     responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
+    { issuers }: IssuedLeaves,
   ): Promise<readonly ConsumerSeen[]> {
     const declared = responsibilities.authority.spec.consumers;
     const locate = this.#locator(responsibilities);
@@ -80,7 +82,7 @@ export class DeclaredConsumers implements EvidenceSource {
         const shown = await within(
           clock,
           LOOK_LASTS.consumersMs,
-          this.#look(responsibilities, consumer, locate, record, now, until),
+          this.#look(responsibilities, consumer, locate, record && { record, now, issuers }, until),
           () => ({ instances: [instanceOf(consumer.name, silent(LATE))], stripsCross: false }),
         );
         const expects = expectedLeaf(responsibilities, consumer);
@@ -113,13 +115,12 @@ export class DeclaredConsumers implements EvidenceSource {
     responsibilities: Responsibilities,
     consumer: DeclaredConsumer,
     locate: ReturnType<Locator>,
-    record: AuthorityRecord | undefined,
-    now: Instant,
+    issued: Issued | undefined,
     until: number,
   ): Promise<Shown> {
-    const { name, status, probe: probed } = consumer;
-    if (status === undefined && probed === undefined) return { instances: [], stripsCross: false };
-    if (record === undefined)
+    const { name } = consumer;
+    if (!isAsked(consumer)) return { instances: [], stripsCross: false };
+    if (issued === undefined)
       return {
         instances: [instanceOf(name, silent('the authority does not exist yet'))],
         stripsCross: false,
@@ -136,11 +137,11 @@ export class DeclaredConsumers implements EvidenceSource {
       found.endpoints.map(async (endpoint, index) => {
         const one = await this.#turns.take(share, async () =>
           clock.monotonic() < until
-            ? askProcess(endpoint, { authority: id, record, now, otherLeaf }, this.#tools)
+            ? askProcess(endpoint, { ...issued, authority: id, otherLeaf }, this.#tools)
             : silent('it was not asked in time; the next look asks it'),
         );
         const key = `${id} ${name} ${endpoint.uid ?? index}`;
-        return this.#wavering.weigh(key, one, record, reloadWithin, clock.monotonic());
+        return this.#wavering.weigh(key, one, issued.record, reloadWithin, clock.monotonic());
       }),
     );
     return {

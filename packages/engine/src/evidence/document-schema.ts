@@ -8,58 +8,87 @@ export const STALE_MS = 35_000;
 /** Whose evidence needs a field: that of every consumer, of consumers that verify, of consumers that present a leaf, of pods; or of none. */
 export type NeededBy = 'every consumer' | 'verifies' | 'presents' | 'pods' | 'none';
 
+/** JSON Schema of one field: https://json-schema.org/draft/2020-12. */
+type FieldSchema =
+  | { readonly const: 1 }
+  | { readonly type: 'string' | 'integer' | 'boolean' | 'array'; readonly [rule: string]: unknown };
+
 interface Field {
   readonly name: string;
   readonly type: string;
+  readonly schema: FieldSchema;
   readonly neededBy: NeededBy;
   readonly meaning: string;
 }
 
+/** With capitals and colons it is read too. */
+const FINGERPRINT: FieldSchema = { type: 'string', pattern: '^[0-9a-f]{64}$' };
+
 /** The status document, field by field: docs/reference/status-document.md is made from this list. Other fields are ignored. */
 export const DOCUMENT_FIELDS: readonly Field[] = [
-  { name: 'version', type: '1', neededBy: 'every consumer', meaning: 'Version of this format.' },
+  {
+    name: 'version',
+    type: '1',
+    schema: { const: 1 },
+    neededBy: 'every consumer',
+    meaning: 'Version of this format.',
+  },
   {
     name: 'at',
     type: 'ISO 8601 time',
+    schema: { type: 'string', format: 'date-time' },
     neededBy: 'every consumer',
     meaning: `When the process wrote the document. More than ${STALE_MS / 1000} s before or after the reader's clock, it is no evidence.`,
   },
   {
     name: 'sources',
     type: 'list',
+    schema: { type: 'array' },
     neededBy: 'every consumer',
     meaning: 'What the process has loaded: one entry for each file or set of files.',
   },
   {
     name: 'sources[].anchors',
     type: 'list of text',
+    schema: { type: 'array', items: FINGERPRINT },
     neededBy: 'verifies',
     meaning:
       'SHA-256 fingerprints, lower-case hex, of all CA certificates in use. Of the sources that hold a CA of the authority, the CAs that all of them hold count.',
   },
   {
-    name: 'sources[].leaf.issuerKeyId',
-    type: 'text',
-    neededBy: 'presents',
-    meaning:
-      'Authority key id of the leaf in use, lower-case hex without colons: it tells which CA generation signed the leaf. Of several leaves the one with the oldest CA counts.',
-  },
-  {
     name: 'sources[].leaf.fingerprint',
     type: 'text',
+    schema: FINGERPRINT,
+    neededBy: 'presents',
+    meaning:
+      'SHA-256 fingerprint of the leaf in use, lower-case hex. Handover knows which CA generation signed the leaf that an object of the authority holds, or has held while Handover runs; without `issuerKeyId`, any other leaf blocks the next step. For a consumer with `leaf` the certificate of another Leaf is no evidence.',
+  },
+  {
+    name: 'sources[].leaf.issuerKeyId',
+    type: 'text',
+    schema: { type: 'string', pattern: '^([0-9a-f]{2})+$' },
     neededBy: 'none',
     meaning:
-      'SHA-256 fingerprint of the leaf, lower-case hex. It tells which Leaf that is: for a consumer with `leaf` the certificate of another Leaf is no evidence.',
+      'Authority key id of the leaf in use, lower-case hex without colons. It names the CA generation that signed the leaf, so it is enough without a fingerprint. The leaf of another issuer needs it. Of several leaves the one with the oldest CA counts.',
   },
   {
     name: 'pid',
     type: 'number',
+    schema: { type: 'integer' },
     neededBy: 'none',
     meaning: 'Process id: evidence of another process does not count for this one.',
   },
   {
     name: 'processes',
     type: 'list',
+    schema: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pid'],
+        properties: { pid: { type: 'integer' }, silent: { type: 'boolean' } },
+      },
+    },
     neededBy: 'none',
     meaning:
       'The processes that the document speaks for, where there are several (`node:cluster`, `register`): `pid` of each, and `silent` for one that gave no answer. With a silent one it is no evidence.',
@@ -67,12 +96,14 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
   {
     name: 'podUid',
     type: 'text',
+    schema: { type: 'string' },
     neededBy: 'pods',
     meaning: `UID of the pod, for pods with \`${ACK_PORT}\`: an address passes to another pod when one ends.`,
   },
   {
     name: 'truncated',
     type: 'true or false',
+    schema: { type: 'boolean' },
     neededBy: 'none',
     meaning: 'True when CAs were left out: then a missing CA proves nothing.',
   },
@@ -83,16 +114,37 @@ export interface SourceDocument {
   readonly leaf: { readonly fingerprint?: string; readonly issuerKeyId?: string } | undefined;
 }
 
+/** How the parts of a status document are called, or those of a metrics page. */
+export interface Wording {
+  readonly anchors: string;
+  readonly noAnchors: (source: number) => string;
+  readonly leaf: string;
+  readonly noLeaf: string;
+  readonly fingerprint: (source: number) => string;
+  readonly issuerKeyId: string;
+}
+
+const DOCUMENT_WORDING: Wording = {
+  anchors: 'sources[].anchors',
+  noAnchors: (source) => `has no field sources[${source}].anchors`,
+  leaf: 'sources[].leaf',
+  noLeaf: 'has no field sources[].leaf',
+  fingerprint: (source) => `sources[${source}].leaf.fingerprint`,
+  issuerKeyId: 'issuerKeyId',
+};
+
 export interface ParsedStatus {
   readonly at: number;
   readonly pid: number | undefined;
   readonly podUid: string | undefined;
   readonly truncated: boolean;
+  /** How its parts are called, for people. */
+  readonly wording: Wording;
   readonly sources: readonly SourceDocument[];
 }
 
 /** As we write it, whatever the case and with or without colons. */
-const hex = (text: string): string => text.replaceAll(':', '').toLowerCase();
+export const hex = (text: string): string => text.replaceAll(':', '').toLowerCase();
 
 const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string');
@@ -150,6 +202,7 @@ export const documentIn = (text: string, now: number): ParsedStatus | string => 
     pid: typeof pid === 'number' ? pid : undefined,
     podUid: typeof podUid === 'string' ? podUid : undefined,
     truncated: truncated === true,
+    wording: DOCUMENT_WORDING,
     sources,
   };
 };

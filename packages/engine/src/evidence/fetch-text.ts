@@ -5,8 +5,19 @@ import { type Clock, MAX_STATUS_BYTES, STATUS_PATH } from '@handover/material';
 const MAX_HEADER_BYTES = 8 * 1024;
 export const TIMEOUT_MS = 2_000;
 
-/** An answer to GET, within two seconds and 64 KiB. */
-export const fetchText = (options: RequestOptions, secure: boolean, clock: Clock): Promise<string> =>
+/** Takes an answer as it comes; throws at what it does not take. */
+export interface AnswerReader<Result> {
+  push(chunk: Buffer): void;
+  end(): Result;
+}
+
+/** An answer to GET, within two seconds. */
+export const fetchAnswer = <Result>(
+  options: RequestOptions,
+  secure: boolean,
+  clock: Clock,
+  reader: AnswerReader<Result>,
+): Promise<Result> =>
   new Promise((resolve, reject) => {
     const ask = (secure ? httpsRequest : httpRequest)(
       // The signal also ends an answer that comes byte by byte, or never.
@@ -22,14 +33,16 @@ export const fetchText = (options: RequestOptions, secure: boolean, clock: Clock
           ask.destroy(new Error(`the answer is HTTP ${response.statusCode}`));
           return;
         }
-        const chunks: Buffer[] = [];
-        let size = 0;
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length;
-          if (size > MAX_STATUS_BYTES) ask.destroy(new Error('the document is over 64 KiB'));
-          else chunks.push(chunk);
-        });
-        response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+        const taken = (take: () => void): void => {
+          try {
+            take();
+          } catch (error) {
+            reject(error);
+            ask.destroy();
+          }
+        };
+        response.on('data', (chunk: Buffer) => taken(() => reader.push(chunk)));
+        response.on('end', () => taken(() => resolve(reader.end())));
         response.on('error', reject);
         response.on('aborted', () => reject(new Error('the answer broke off')));
       },
@@ -43,7 +56,21 @@ export const fetchText = (options: RequestOptions, secure: boolean, clock: Clock
     ask.on('close', () => reject(new Error('the connection ended without an answer'))).end();
   });
 
-/** Whether an error of `fetchText` says that no answer came in time. */
+/** A status document as text, of 64 KiB at most. */
+export const documentReader = (): AnswerReader<string> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  return {
+    push: (chunk) => {
+      size += chunk.length;
+      if (size > MAX_STATUS_BYTES) throw new Error('the document is over 64 KiB');
+      chunks.push(chunk);
+    },
+    end: () => Buffer.concat(chunks).toString('utf8'),
+  };
+};
+
+/** Whether an error of `fetchAnswer` says that no answer came in time. */
 export const isTimeout = ({
   name,
   code,
@@ -54,4 +81,4 @@ export const isTimeout = ({
 
 /** The status document behind a socket. Its path is looked up by this process. */
 export const askSocket = (socketPath: string, clock: Clock): Promise<string> =>
-  fetchText({ socketPath, path: STATUS_PATH }, false, clock);
+  fetchAnswer({ socketPath, path: STATUS_PATH }, false, clock, documentReader());

@@ -15,7 +15,7 @@ import {
   trustShown,
   withoutAnchors,
 } from './probe-trust.ts';
-import { unreadOf } from './read-document.ts';
+import { UNKNOWN_ISSUER, unreadOf } from './read-document.ts';
 
 export interface ProbeTools {
   /** Deadlines and pauses go by it. */
@@ -232,7 +232,7 @@ const servedBy = (
   const issuer = state.generations
     .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
     .find((fingerprint) => isSignedBy(leaf, certificates.get(fingerprint)));
-  return { issuer: issuer ?? 'unknown', leaf };
+  return { issuer: issuer ?? UNKNOWN_ISSUER, leaf };
 };
 
 /** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file. */

@@ -1,6 +1,7 @@
 import type { Proof, Unread } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
+import type { LeafIssuers } from '../look/look.ts';
 import { documentIn, type ParsedStatus } from './document-schema.ts';
 
 /** What one process says of itself, and which questions it leaves open. */
@@ -10,6 +11,13 @@ export interface DocumentRead {
   readonly pid?: number;
   readonly podUid?: string;
   readonly unread: Unread;
+}
+
+/** What an authority has issued, as of now: what a process shows is compared with it. */
+export interface Issued {
+  readonly record: AuthorityRecord;
+  readonly issuers: Pick<LeafIssuers, 'get'>;
+  readonly now: Instant;
 }
 
 /** No evidence at all. */
@@ -30,49 +38,85 @@ const issuersOf = (record: AuthorityRecord): readonly { keyId: string | undefine
   );
 
 /** What is wrong with the field that would answer a question, to be read after the document's name. */
-const noAnchors = ({ sources }: ParsedStatus): string => {
+const noAnchors = ({ sources, wording }: ParsedStatus): string => {
   const bare = sources.findIndex(({ anchors }) => anchors === undefined);
   return bare < 0 || sources.some(({ anchors }) => anchors !== undefined)
-    ? 'lists no CA of this authority in sources[].anchors'
-    : `has no field sources[${bare}].anchors`;
+    ? `lists no CA of this authority in ${wording.anchors}`
+    : wording.noAnchors(bare);
 };
 
-const noLeaf = ({ sources }: ParsedStatus): string => {
-  const bare = sources.findIndex(({ leaf }) => leaf !== undefined && leaf.issuerKeyId === undefined);
-  if (bare >= 0) return `has no field sources[${bare}].leaf.issuerKeyId`;
-  return sources.some(({ leaf }) => leaf !== undefined)
-    ? 'lists no leaf of this authority in sources[].leaf.issuerKeyId'
-    : 'has no field sources[].leaf';
+const noLeaf = ({ sources, wording }: ParsedStatus): string =>
+  sources.some(({ leaf }) => leaf !== undefined)
+    ? `lists no leaf of this authority in ${wording.leaf}`
+    : wording.noLeaf;
+
+/** Issuer of a leaf that no CA of this authority is known to have signed; it counts as older than any. */
+export const UNKNOWN_ISSUER = 'unknown';
+
+interface ShownIssuer {
+  readonly issuer: string;
+  readonly leaf: string | undefined;
+}
+
+interface Shown {
+  readonly leaves: readonly ShownIssuer[];
+  /** Why the leaves are no evidence that the newest one is in use. */
+  readonly why: string | undefined;
+}
+
+/** The leaves of this authority, each with its issuer. One that names its issuer's key is another authority's if that key is not known. */
+const leavesIn = ({ sources, wording }: ParsedStatus, { record, issuers }: Issued): Shown => {
+  const ours = issuersOf(record);
+  const leaves: ShownIssuer[] = [];
+  let why: string | undefined;
+  for (const [index, { leaf }] of sources.entries()) {
+    if (leaf === undefined) continue;
+    const { fingerprint, issuerKeyId } = leaf;
+    if (issuerKeyId !== undefined) {
+      const issuer = ours.find(({ keyId }) => keyId === issuerKeyId)?.fingerprint;
+      if (issuer !== undefined) leaves.push({ issuer, leaf: fingerprint });
+    } else if (fingerprint === undefined) {
+      return { leaves: [], why: `has no field ${wording.fingerprint(index)}` };
+    } else {
+      const issuer = issuers.get(fingerprint) ?? UNKNOWN_ISSUER;
+      leaves.push({ issuer, leaf: fingerprint });
+      if (issuer === UNKNOWN_ISSUER)
+        why ??= `shows in ${wording.fingerprint(index)} a certificate that no object of this authority holds now; load the newest files, or give ${wording.issuerKeyId} for the leaf of another issuer`;
+    }
+  }
+  return { leaves, why };
+};
+
+/** Proof that a status document gives for one authority. */
+export const readDocument = (text: string, issued: Issued): DocumentRead => {
+  const document = documentIn(text, issued.now);
+  return typeof document === 'string' ? unreadable(document) : proofIn(document, issued);
 };
 
 /**
- * Proof that a status document gives for one authority. Skips sources without a CA of this authority; of the others, only
- * the CAs that all of them hold count.
+ * Proof that a process gives for one authority, in whatever form it was written. Skips sources without a CA of this authority; of the
+ * others, only the CAs that all of them hold count.
  */
-export const readDocument = (text: string, record: AuthorityRecord, now: Instant): DocumentRead => {
-  const document = documentIn(text, now);
-  if (typeof document === 'string') return unreadable(document);
-  const issuers = issuersOf(record);
-  const ours = new Set(issuers.map(({ fingerprint }) => fingerprint));
+export const proofIn = (document: ParsedStatus, issued: Issued): DocumentRead => {
+  const { record, now } = issued;
+  const newestFirst = issuersOf(record).map(({ fingerprint }) => fingerprint);
+  const ours = new Set(newestFirst);
   const held = document.sources
     .filter(({ anchors }) => anchors?.some((anchor) => ours.has(anchor)) === true)
     .map(({ anchors }) => new Set(anchors));
   const common = held[0] && [...held[0]].filter((anchor) => held.every((anchors) => anchors.has(anchor)));
-  const shown = document.sources.flatMap(({ leaf }) => {
-    const index = issuers.findIndex(({ keyId }) => keyId !== undefined && keyId === leaf?.issuerKeyId);
-    return index < 0 ? [] : [{ index, leaf: leaf?.fingerprint }];
-  });
-  // Of several leaves the one with the oldest issuer counts; one whose issuer is not known may be older than all.
-  const isVague = document.sources.some(({ leaf }) => leaf !== undefined && leaf.issuerKeyId === undefined);
-  const oldest = isVague ? undefined : shown.sort((a, b) => b.index - a.index)[0];
-  const issuer = oldest === undefined ? undefined : issuers[oldest.index]?.fingerprint;
-  const leaves = shown.flatMap(({ leaf }) => (leaf === undefined ? [] : [{ fingerprint: leaf }]));
+  const { leaves, why } = leavesIn(document, issued);
+  const age = ({ issuer }: ShownIssuer): number =>
+    ours.has(issuer) ? newestFirst.indexOf(issuer) : newestFirst.length;
+  // Of several leaves the one with the oldest issuer counts.
+  const issuer = [...leaves].sort((a, b) => age(b) - age(a))[0]?.issuer;
+  const named = leaves.flatMap(({ leaf }) => (leaf === undefined ? [] : [{ fingerprint: leaf }]));
   return {
     ...(document.pid === undefined ? {} : { pid: document.pid }),
     ...(document.podUid === undefined ? {} : { podUid: document.podUid }),
     unread: unreadOf(
       common === undefined ? noAnchors(document) : undefined,
-      issuer === undefined ? noLeaf(document) : undefined,
+      why ?? (issuer === undefined ? noLeaf(document) : undefined),
     ),
     proof: {
       by: 'acknowledged',
@@ -80,7 +124,7 @@ export const readDocument = (text: string, record: AuthorityRecord, now: Instant
       ...(common === undefined ? {} : { anchors: common, complete: !document.truncated }),
       ...(issuer === undefined ? {} : { issuer }),
       // One that is not named may be any.
-      ...(issuer !== undefined && leaves.length === shown.length ? { leaves } : {}),
+      ...(issuer !== undefined && named.length === leaves.length ? { leaves: named } : {}),
     },
   };
 };

@@ -6,11 +6,16 @@ import { temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { documentOf, MESH_ID, MeshHomes, pass, recordOf, secret } from '../../test/mesh-home.ts';
 import { statusText } from '../../test/status-text.ts';
-import { askStatus, readDocument } from '../index.ts';
+import { type AuthorityRecord, askStatus, readDocument } from '../index.ts';
 
 const homes = new MeshHomes();
 const { clock } = homes;
 const scratch = temporaryFolder();
+const issuedBy = (record: AuthorityRecord, issuers = new Map<string, string>()) => ({
+  record,
+  issuers,
+  now: homes.now,
+});
 
 test('A consumer with a status document that never confirms withholds the leaf switch and is named; once it does, nothing waits for reloadWithin', async () => {
   const file = join(scratch, 'status.json');
@@ -57,7 +62,7 @@ test('A consumer with a status document whose document lacks the field for what 
   const home = homes.mesh(`{name: part, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
   await pass(home);
   await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
-  const told = (change: (sources: { anchors?: string[]; leaf?: { issuerKeyId?: string } }[]) => void) => {
+  const told = (change: (sources: { anchors?: string[]; leaf?: Record<string, unknown> }[]) => void) => {
     const whole = JSON.parse(documentOf(home, 'a'));
     change(whole.sources);
     writeFileSync(file, JSON.stringify(whole));
@@ -89,17 +94,17 @@ test('A consumer with a status document whose document lacks the field for what 
   told(() => {});
   expect((await pass(home)).plan.phase).toBe('Activating');
   told((sources) => {
-    for (const { leaf } of sources) delete leaf?.issuerKeyId;
+    for (const source of sources) if (source.leaf) source.leaf = {};
   });
   await pass(home);
   homes.later(1_000_000);
   told((sources) => {
-    for (const { leaf } of sources) delete leaf?.issuerKeyId;
+    for (const source of sources) if (source.leaf) source.leaf = {};
   });
   expect(await waits()).toEqual({
     phase: 'Activating',
     waits: [
-      `to load a leaf of CA generation 2 (the status document of ${file} has no field sources[1].leaf.issuerKeyId)`,
+      `to load a leaf of CA generation 2 (the status document of ${file} has no field sources[1].leaf.fingerprint)`,
     ],
   });
   told(() => {});
@@ -120,7 +125,7 @@ test('A consumer with a status document is asked over a unix socket or a URL, at
   await new Promise<void>((listening) => server.listen(socket, listening));
   const good = documentOf(home, 'a');
   answer = (response) => response.writeHead(200).end(good);
-  const said = await askStatus({ socket }, record, homes.now, clock);
+  const said = await askStatus({ socket }, issuedBy(record), clock);
   expect(said.proof).toMatchObject({
     by: 'acknowledged',
     complete: true,
@@ -132,14 +137,14 @@ test('A consumer with a status document is asked over a unix socket or a URL, at
     () => (answer = (response) => response.writeHead(200).end(`${good}${' '.repeat(70_000)}`)),
   ]) {
     bad();
-    expect((await askStatus({ socket }, record, homes.now, clock)).proof).toBeUndefined();
+    expect((await askStatus({ socket }, issuedBy(record), clock)).proof).toBeUndefined();
   }
   expect(new Set(asked)).toEqual(new Set(['/handover/status']));
   await new Promise((closed) => server.close(closed));
-  expect((await askStatus({ socket }, record, homes.now, clock)).unread.leaf).toBe(
+  expect((await askStatus({ socket }, issuedBy(record), clock)).unread.leaf).toBe(
     `no status document from ${socket}: there is no such file`,
   );
-  expect((await askStatus({ url: 'http://127.0.0.1:1/' }, record, homes.now, clock)).unread.trust).toBe(
+  expect((await askStatus({ url: 'http://127.0.0.1:1/' }, issuedBy(record), clock)).unread.trust).toBe(
     'no status document from http://127.0.0.1:1/: connection refused (ECONNREFUSED); start the program, or correct the address',
   );
 });
@@ -154,8 +159,8 @@ test('A status document with several sources counts by the source that holds lea
   const both = JSON.parse(statusText(secret(home, 'a', 'ca.crt'), old.chain, homes.now));
   const laggard = JSON.parse(statusText(old.bundle, old.chain, homes.now));
   const text = JSON.stringify({ ...both, sources: [...both.sources, ...laggard.sources] });
-  expect(readDocument(text, record, homes.now).proof?.anchors).toHaveLength(1);
-  expect(readDocument(JSON.stringify(both), record, homes.now).proof?.anchors).toHaveLength(2);
+  expect(readDocument(text, issuedBy(record)).proof?.anchors).toHaveLength(1);
+  expect(readDocument(JSON.stringify(both), issuedBy(record)).proof?.anchors).toHaveLength(2);
 });
 
 test('one leaf without a readable issuer makes a status document no evidence for any leaf; notation does not matter', async () => {
@@ -163,12 +168,12 @@ test('one leaf without a readable issuer makes a status document no evidence for
   await pass(home);
   const record = await recordOf(home);
   const good = JSON.parse(documentOf(home, 'a'));
-  const read = (sources: unknown[]) => readDocument(JSON.stringify({ ...good, sources }), record, homes.now);
+  const read = (sources: unknown[]) => readDocument(JSON.stringify({ ...good, sources }), issuedBy(record));
   const issuer = read(good.sources).proof?.issuer;
   expect(issuer).toEqual(expect.any(String));
-  const vague = read([...good.sources, { leaf: { fingerprint: 'ff' } }]);
+  const vague = read([...good.sources, { leaf: {} }]);
   expect(vague.proof?.issuer).toBeUndefined();
-  expect(vague.unread).toEqual({ leaf: 'has no field sources[2].leaf.issuerKeyId' });
+  expect(vague.unread).toEqual({ leaf: 'has no field sources[2].leaf.fingerprint' });
   const [trust, identity] = good.sources;
   const colons = (text: string) => text.toUpperCase().replaceAll(/..(?!$)/g, '$&:');
   const loud = read([
@@ -178,13 +183,83 @@ test('one leaf without a readable issuer makes a status document no evidence for
   expect(loud.proof).toMatchObject({ issuer, anchors: trust.anchors });
 });
 
+/** The document of a program that names its leaf by the fingerprint alone. */
+const byFingerprint = (text: string): string =>
+  JSON.stringify(JSON.parse(text), (key, value: unknown) => (key === 'issuerKeyId' ? undefined : value));
+
+test('A consumer with a status document that names its leaf by the fingerprint alone goes through a rotation as it loads its files', async () => {
+  const file = join(scratch, 'print.json');
+  const home = homes.mesh(`{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+  const loads = (): string => {
+    const text = byFingerprint(documentOf(home, 'a'));
+    writeFileSync(file, text);
+    return text;
+  };
+  await pass(home);
+  loads();
+  expect((await pass(home)).plan.phase).toBe('Stable');
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  await pass(home);
+  homes.later(1_000_000);
+  const before = loads();
+  expect((await pass(home)).plan.phase).toBe('Activating');
+  // It runs on with the leaf that its Secret no longer holds; reloadWithin passes many times over.
+  homes.later(1_000_000);
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(before), at: new Date(homes.now) }));
+  const { plan } = await pass(home);
+  expect([plan.phase, plan.blockedBy.map(({ waitsFor }) => waitsFor)]).toEqual([
+    'Activating',
+    ['to load a leaf of CA generation 2'],
+  ]);
+  loads();
+  expect((await pass(home)).plan.phase).toBe('Stable');
+});
+
+test('A consumer with a status document that names a leaf which no object holds is waited for, and the field is named', async () => {
+  const file = join(scratch, 'stranger.json');
+  const home = homes.mesh(`{name: slow, presents: true, verifies: true, leaf: a, status: {file: ${file}}}`);
+  await pass(home);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  await pass(home);
+  homes.later(1_000_000);
+  const { fingerprint } = JSON.parse(documentOf(home, 'a')).sources[1].leaf;
+  writeFileSync(file, byFingerprint(documentOf(home, 'a')).replaceAll(fingerprint, 'ff'));
+  await pass(home);
+  expect((await pass(home)).plan.blockedBy.map(({ waitsFor }) => waitsFor)).toContain(
+    `to load a leaf of CA generation 2 (the status document of ${file} shows in sources[1].leaf.fingerprint a certificate that no object of this authority holds now; load the newest files, or give issuerKeyId for the leaf of another issuer)`,
+  );
+});
+
+test('a leaf whose fingerprint is not known counts as older than any, beside a known one too; a key id settles whose it is', async () => {
+  const home = homes.mesh('');
+  await pass(home);
+  const record = await recordOf(home);
+  const good = JSON.parse(documentOf(home, 'a'));
+  const { fingerprint } = good.sources[1].leaf;
+  const [ca] = record.state.generations[0]?.anchors ?? [];
+  const read = (...leaves: object[]) =>
+    readDocument(
+      JSON.stringify({ ...good, sources: leaves.map((leaf) => ({ leaf })) }),
+      issuedBy(record, new Map([[fingerprint, ca?.fingerprint ?? '']])),
+    );
+  expect(read({ fingerprint }).proof).toMatchObject({ issuer: ca?.fingerprint, leaves: [{ fingerprint }] });
+  expect(read({ fingerprint }).unread.leaf).toBeUndefined();
+  for (const shown of [[{ fingerprint: 'ff' }], [{ fingerprint }, { fingerprint: 'ff' }]]) {
+    expect(read(...shown).proof?.issuer).toBe('unknown');
+    expect(read(...shown).unread.leaf).toMatch(
+      /leaf\.fingerprint a certificate that no object of this authority/,
+    );
+  }
+  // The leaf of another authority says so itself.
+  expect(read({ fingerprint }, { fingerprint: 'ff', issuerKeyId: 'ee' }).proof?.issuer).toBe(ca?.fingerprint);
+});
+
 test('A consumer with a status document that speaks for several processes counts only when all of them answered', async () => {
   const home = homes.mesh('');
   await pass(home);
   const record = await recordOf(home);
   const good = JSON.parse(documentOf(home, 'a'));
-  const read = (processes: unknown) =>
-    readDocument(JSON.stringify({ ...good, processes }), record, homes.now);
+  const read = (processes: unknown) => readDocument(JSON.stringify({ ...good, processes }), issuedBy(record));
   expect(read([{ pid: 7 }, { pid: 8 }]).proof?.anchors).toHaveLength(1);
   expect(read([{ pid: 7 }, { pid: 8, silent: true }])).toEqual({
     unread: { trust: expect.stringContaining('process 8'), leaf: expect.stringContaining('process 8') },

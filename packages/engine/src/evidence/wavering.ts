@@ -1,6 +1,7 @@
 import type { Proof } from '@handover/core';
 import type { AuthorityRecord } from '../look/home.ts';
 import type { ProcessShown } from './ask.ts';
+import { UNKNOWN_ISSUER } from './read-document.ts';
 
 /** What an endpoint said of one CA that it trusts, or of one CA whose leaf it serves. */
 interface Fact {
@@ -50,7 +51,7 @@ export class Wavering {
     );
     const issuers = new Set([...proofs.flatMap(({ issuer }) => issuer ?? []), ...(saw?.issuers ?? [])]);
     // Oldest first; an unknown CA may be older than all.
-    const oldestFirst = ['unknown', ...ours.toReversed()];
+    const oldestFirst = [UNKNOWN_ISSUER, ...ours.toReversed()];
     const leaf = oldestFirst.filter((issuer) =>
       wavers(`leaf ${issuer}`, issuers.has(issuer), issuers.size > (issuers.has(issuer) ? 1 : 0)),
     );

@@ -46,13 +46,22 @@ export interface ConsumerFound extends ConsumerSeen {
   readonly own?: ObjectSeen | undefined;
 }
 
+/** Issuers of the leaves that objects hold now: the leaf's fingerprint, and that of the CA that signed it. */
+export type LeafIssuers = ReadonlyMap<string, string>;
+
+/** What objects show of the leaves of an authority. */
+export interface IssuedLeaves {
+  /** Secrets that hold a leaf of this authority, though no Leaf asks for them any more. */
+  readonly orphans: readonly ObjectId[];
+  readonly issuers: LeafIssuers;
+}
+
 export interface EvidenceSource {
-  /** `orphans`: Secrets that hold a leaf of this authority, though no Leaf asks for them any more. */
   consumers(
     responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
-    orphans: readonly ObjectId[],
+    issued: IssuedLeaves,
   ): Promise<readonly ConsumerFound[]>;
 }
 

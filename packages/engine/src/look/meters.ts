@@ -1,5 +1,5 @@
 /** How a consumer was asked what it has loaded. */
-export type Question = 'status' | 'probe';
+export type Question = 'status' | 'metrics' | 'probe';
 /** `silent`: no answer. `vague`: it answered, and showed nothing of ours. `strips_cross`: it serves a leaf without the cross-certificate. */
 export type Answered = 'shown' | 'vague' | 'strips_cross' | 'silent';
 /** How a program is told that its files changed. */

@@ -97,6 +97,9 @@ test('a pod from before the clock was set back has no date, even if no pass came
   pass(1_000, -300_000);
   clock.now();
   pass(400_000);
-  const [web] = await seen.consumers({} as Responsibilities, undefined, clock.now(), []);
+  const [web] = await seen.consumers({} as Responsibilities, undefined, clock.now(), {
+    orphans: [],
+    issuers: new Map(),
+  });
   expect(web?.instances.map(({ createdAt }) => createdAt)).toEqual([500_000, undefined, 1_050_000]);
 });

@@ -4,7 +4,7 @@ import { EngineError, isCode } from '../error.ts';
 import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
-import type { Adoption, ConsumerFound, Look, TakeLook } from '../look/look.ts';
+import type { Adoption, ConsumerFound, LeafIssuers, Look, TakeLook } from '../look/look.ts';
 import { hasAsked, type Outputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
@@ -96,6 +96,10 @@ export const objectSeen = (
   return marked(inPlannersOrder(seen, certificates), responsibilities);
 };
 
+/** A fact about each certificate: it stays true when the object gets another leaf. */
+const issuersIn = (objects: readonly ObjectSeen[]): LeafIssuers =>
+  new Map(objects.flatMap(({ leaf }) => (leaf === undefined ? [] : [[leaf.fingerprint, leaf.issuer]])));
+
 const CONCURRENT_READS = 32;
 
 /** Observes one authority; a look during which it changed is taken again. */
@@ -163,7 +167,15 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     before === undefined
       ? []
       : ((await look.lent?.of(responsibilities, before, now)) ?? unknownLent(before, responsibilities));
-  const issued = [...orphans, ...lent.map((object) => object.id)];
+  const certificates = [...(before?.certificates.values() ?? [])];
+  const held = [...stored].map(([object, found]) => ({
+    found,
+    seen: objectSeen(object, found, responsibilities, outputs, certificates, now),
+  }));
+  const issued = {
+    orphans: [...orphans, ...lent.map((object) => object.id)],
+    issuers: issuersIn([...held.map(({ seen }) => seen), ...lent]),
+  };
   const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);
   const meanwhile = (): never => {
@@ -171,15 +183,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   };
   // What was dated since by a clock that was set back in between would look old beside `now`.
   if (record?.state.revision !== before?.state.revision || clock.steadySince() !== steadySince) meanwhile();
-  const certificates = [...(record?.certificates.values() ?? [])];
   const objects: ObjectSeen[] = [];
-  for (const [object, found] of stored) {
-    const cacheLag = facts.cacheLagOf?.(object);
-    const seen = {
-      ...objectSeen(object, found, responsibilities, outputs, certificates, now),
-      ...(cacheLag === undefined ? {} : { cacheLag }),
-    };
-    const hook = hooked.find(({ hook: { objects: told } }) => told.includes(object));
+  for (const { found, seen: plain } of held) {
+    const cacheLag = facts.cacheLagOf?.(plain.id);
+    const seen = cacheLag === undefined ? plain : { ...plain, cacheLag };
+    const hook = hooked.find(({ hook: { objects: told } }) => told.includes(plain.id));
     objects.push(hook === undefined ? seen : sinceTold(seen, hook, found, now));
   }
   for (const { own } of consumers) if (own !== undefined) objects.push(marked(own, responsibilities));

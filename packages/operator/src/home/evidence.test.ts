@@ -33,6 +33,9 @@ test('the API server that the operator itself talks to is not asked what it has 
     certificates: new Map(),
     keys: new Map(),
   } as never;
-  const found = await source.consumers(responsibilities, record, instant(0), []);
+  const found = await source.consumers(responsibilities, record, instant(0), {
+    orphans: [],
+    issuers: new Map(),
+  });
   expect(JSON.stringify(found)).toContain("10.96.0.1 is the API server's own address");
 });

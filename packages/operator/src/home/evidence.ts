@@ -3,6 +3,7 @@ import {
   type CanaryTools,
   type CreationDates,
   DeclaredConsumers,
+  EarlierLeaves,
   type EvidenceSource,
   Turns,
 } from '@handover/engine';
@@ -46,9 +47,9 @@ export const evidenceWith = ({
   const showing = new PodEvidence({ ...tools, addresses });
   const declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
   const fields: EvidenceSource = {
-    consumers: async (responsibilities, _record, _now, issued) => [
+    consumers: async (responsibilities, _record, _now, { orphans }) => [
       ...fieldConsumers(responsibilities),
-      ...wordOfOwners(responsibilities, new Map(issued.map((id) => [id, lent?.wordsOn(id) ?? {}]))),
+      ...wordOfOwners(responsibilities, new Map(orphans.map((id) => [id, lent?.wordsOn(id) ?? {}]))),
     ],
   };
   const reloader =
@@ -79,5 +80,6 @@ export const evidenceWith = ({
             reloader,
           }),
         ];
-  return (fresh) => creationDates.of(combineEvidence(fields, declared, ...pods(fresh)));
+  const earlierLeaves = new EarlierLeaves();
+  return (fresh) => earlierLeaves.of(creationDates.of(combineEvidence(fields, declared, ...pods(fresh))));
 };

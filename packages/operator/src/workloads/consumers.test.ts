@@ -1,17 +1,20 @@
 import { TRUST_HASH } from '@handover/core';
-import type { AuthorityRecord, Responsibilities } from '@handover/engine';
+import type { Asking, AuthorityRecord, Responsibilities } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
-import { type Instant, instant } from '@handover/material';
+import { type Certificate, type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { PodConsumers } from './consumers.ts';
-import { podOf } from './pods.ts';
+import { type Pod, podOf } from './pods.ts';
 import { Progress } from './progress.ts';
 import { workloadOf } from './workload.ts';
 import type { Workloads } from './workload-cache.ts';
 
+const NOW = instant(Date.UTC(2030, 0, 1));
+/** An Authority whose objects hold no leaf. */
+const ASKED = { orphans: [], issuers: new Map<string, string>() };
 const RESPONSIBILITIES = {
   id: 'default/mesh',
-  authority: { metadata: { namespace: 'default', name: 'mesh' } },
+  authority: { metadata: { namespace: 'default', name: 'mesh' }, spec: { issueTo: {} } },
   leaves: new Map(),
   bundles: new Map(),
 } as unknown as Responsibilities;
@@ -29,7 +32,10 @@ const daemonSet = (name: string, stamps: string, available = 0, namespace = 'def
     },
   });
 
-const sourceOf = (workloadCache: Partial<Workloads>) =>
+const sourceOf = (
+  workloadCache: Partial<Workloads>,
+  more: Partial<ConstructorParameters<typeof PodConsumers>[0]> = {},
+) =>
   new PodConsumers({
     workloadCache: { workloads: () => [], progress: new Progress(() => 0), ...workloadCache } as Workloads,
     showing: { of: async () => undefined } as never,
@@ -39,49 +45,8 @@ const sourceOf = (workloadCache: Partial<Workloads>) =>
     obstacle: () => undefined,
     isUnderWay: (consumer) => consumer === 'DaemonSet default/stamped-just-now',
     namespaces: () => new Map(),
+    ...more,
   });
-
-test('a workload that an Authority restarts is a consumer even while it has no pod', async () => {
-  const workloads = [
-    daemonSet('ours', 'default/mesh=2.0'),
-    daemonSet('of-another', 'default/other=2.0'),
-    daemonSet('rolled', 'default/mesh=2.0', 1),
-    daemonSet('stamped-just-now', '', 1),
-    // Anyone may write a stamp on a workload of their own.
-    daemonSet('claims-to-be', 'default/mesh=2.0', 0, 'evil'),
-  ];
-  const source = sourceOf({
-    freshPods: async () => [],
-    pods: () => [],
-    workloads: () => workloads,
-    workload: (_kind: string, _namespace: string, wanted: string) =>
-      workloads.find(({ name }) => name === wanted),
-  });
-  const found = await source.consumers(RESPONSIBILITIES, undefined, instant(Date.UTC(2030, 0, 1)), []);
-  expect(found.map(({ id, workload, instances }) => [id, workload?.rolling, instances])).toEqual([
-    ['DaemonSet default/ours', true, []],
-    ['DaemonSet default/stamped-just-now', true, []],
-  ]);
-});
-
-test('pods of another namespace are listed anew where a CA stays trusted for them: a watch may be behind', async () => {
-  const asked: (readonly string[])[] = [];
-  const source = sourceOf({
-    freshPods: async (namespaces) => {
-      asked.push(namespaces);
-      return [];
-    },
-    pods: () => [],
-  });
-  const objects = ['pay/secrets/api', 'pay/secrets/web', 'shop/secrets/db'];
-  const generations = [
-    { role: 'current', elsewhere: { objects: ['team/secrets/x'] } },
-    { role: 'retained', elsewhere: { objects } },
-  ];
-  const record = { state: { generations } } as unknown as AuthorityRecord;
-  await source.consumers(RESPONSIBILITIES, record, instant(Date.UTC(2030, 0, 1)), []);
-  expect(asked).toEqual([['default', 'pay', 'shop']]);
-});
 
 const at = (hour: number): Instant => instant(Date.UTC(2030, 0, 1, hour));
 const dated = (hour: number): string => new Date(at(hour)).toISOString();
@@ -107,6 +72,90 @@ const podAt = (hour: number, owner: { kind: string; name: string } | undefined, 
   if (found === undefined) throw new Error('no pod');
   return found;
 };
+
+test('a pod with a certificate of its own is known by the fingerprint of that certificate, and no other pod is', async () => {
+  const pod = (name: string): Pod => ({
+    ...podAt(1, undefined),
+    name,
+    uid: name,
+    references: [],
+    signers: [{ signer: 'handover.dev/default.mesh', sources: 1, frozen: false }],
+  });
+  const known = new Map<string, readonly (string | undefined)[]>();
+  const showing = {
+    of: async ({ name }: Pod, { issuers }: Asking) => {
+      known.set(
+        name,
+        ['leaf-a', 'leaf-b', 'leaf'].map((leaf) => issuers.get(leaf)),
+      );
+      return undefined;
+    },
+  } as never;
+  const source = sourceOf(
+    {
+      freshPods: async () => [pod('a'), pod('b')],
+      pods: () => [],
+      makerOf: () => ({ kind: 'Pod', name: 'p' }),
+    },
+    {
+      showing,
+      podLeaves: {
+        of: (uid) => ({
+          certificate: { fingerprint: `leaf-${uid}` } as Certificate,
+          issuedAt: NOW,
+          issuer: 'ca2',
+        }),
+        refused: () => false,
+      },
+    },
+  );
+  const record = { state: { generations: [] } } as unknown as AuthorityRecord;
+  await source.consumers(RESPONSIBILITIES, record, NOW, { orphans: [], issuers: new Map([['leaf', 'ca1']]) });
+  expect(Object.fromEntries(known)).toEqual({ a: ['ca2', undefined, 'ca1'], b: [undefined, 'ca2', 'ca1'] });
+});
+
+test('a workload that an Authority restarts is a consumer even while it has no pod', async () => {
+  const workloads = [
+    daemonSet('ours', 'default/mesh=2.0'),
+    daemonSet('of-another', 'default/other=2.0'),
+    daemonSet('rolled', 'default/mesh=2.0', 1),
+    daemonSet('stamped-just-now', '', 1),
+    // Anyone may write a stamp on a workload of their own.
+    daemonSet('claims-to-be', 'default/mesh=2.0', 0, 'evil'),
+  ];
+  const source = sourceOf({
+    freshPods: async () => [],
+    pods: () => [],
+    workloads: () => workloads,
+    workload: (_kind: string, _namespace: string, wanted: string) =>
+      workloads.find(({ name }) => name === wanted),
+  });
+  const found = await source.consumers(RESPONSIBILITIES, undefined, NOW, ASKED);
+  expect(found.map(({ id, workload, instances }) => [id, workload?.rolling, instances])).toEqual([
+    ['DaemonSet default/ours', true, []],
+    ['DaemonSet default/stamped-just-now', true, []],
+  ]);
+});
+
+test('pods of another namespace are listed anew where a CA stays trusted for them: a watch may be behind', async () => {
+  const asked: (readonly string[])[] = [];
+  const source = sourceOf({
+    freshPods: async (namespaces) => {
+      asked.push(namespaces);
+      return [];
+    },
+    pods: () => [],
+  });
+  const objects = ['pay/secrets/api', 'pay/secrets/web', 'shop/secrets/db'];
+  const generations = [
+    { role: 'current', elsewhere: { objects: ['team/secrets/x'] } },
+    { role: 'retained', elsewhere: { objects } },
+  ];
+  const record = { state: { generations } } as unknown as AuthorityRecord;
+  await source.consumers(RESPONSIBILITIES, record, NOW, ASKED);
+  expect(asked).toEqual([['default', 'pay', 'shop']]);
+});
+
 const deployedAt = (hour: number, name: string) =>
   workloadOf('Deployment', { metadata: { namespace: 'default', name, creationTimestamp: dated(hour) } });
 
@@ -133,7 +182,7 @@ test('a consumer has been there since its workload was created, or its oldest po
     leaves: new Map([['default/secrets/web', { metadata: { annotations: {} } }]]),
     outputs: new Map(),
   } as unknown as Responsibilities;
-  const found = await source.consumers(responsibilities, undefined, at(10), []);
+  const found = await source.consumers(responsibilities, undefined, at(10), ASKED);
   expect(found.map(({ id, createdAt, completes }) => [id, createdAt, completes])).toEqual([
     ['Deployment default/rolled', at(1), undefined],
     ['Deployment default/orphaning', at(2), undefined],

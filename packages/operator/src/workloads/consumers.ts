@@ -5,6 +5,8 @@ import {
   type Catalogue,
   type ConsumerFound,
   type EvidenceSource,
+  type Issued,
+  type IssuedLeaves,
   type Labels,
   type ObjectId,
   type ProcessShown,
@@ -113,7 +115,7 @@ export class PodConsumers implements EvidenceSource {
     responsibilities: Responsibilities,
     record: AuthorityRecord | undefined,
     now: Instant,
-    orphans: readonly ObjectId[],
+    { orphans, issuers }: IssuedLeaves,
   ): Promise<readonly ConsumerFound[]> {
     const { workloadCache } = this.#options;
     const managed = managedBy(responsibilities, orphans);
@@ -145,9 +147,9 @@ export class PodConsumers implements EvidenceSource {
     }
     return Promise.all([
       ...[...groups].map(([id, { maker, namespace, pods }]) =>
-        this.#consumer(id, maker, namespace, pods, responsibilities, record, now),
+        this.#consumer(id, maker, namespace, pods, responsibilities, record && { record, now, issuers }),
       ),
-      ...this.#holders(all, responsibilities, record, now),
+      ...this.#holders(all, responsibilities, record && { record, now, issuers }),
     ]);
   }
 
@@ -155,10 +157,10 @@ export class PodConsumers implements EvidenceSource {
   #holders(
     pods: readonly Pod[],
     responsibilities: Responsibilities,
-    record: AuthorityRecord | undefined,
-    now: Instant,
+    issued: Issued | undefined,
   ): readonly Promise<ConsumerFound>[] {
-    if (record === undefined) return [];
+    if (issued === undefined) return [];
+    const { record } = issued;
     const { podLeaves, showing, namespaces } = this.#options;
     const { id: authority } = responsibilities;
     const labels = namespaces();
@@ -174,7 +176,15 @@ export class PodConsumers implements EvidenceSource {
       const patience = blocks ? OWN_MS : FOREIGN_MS;
       return [
         (async () => {
-          const shown = await showing.of(pod, { authority, record, now }, patience);
+          const leaf = podLeaves?.of(pod.uid, signer, record);
+          const issuers =
+            leaf === undefined
+              ? issued.issuers
+              : {
+                  get: (shown: string) =>
+                    shown === leaf.certificate.fingerprint ? leaf.issuer : issued.issuers.get(shown),
+                };
+          const shown = await showing.of(pod, { ...issued, issuers, authority }, patience);
           const instance = instanceOf(pod, authority, shown);
           const reload = reloadOf(
             [[pod, { ...NOTHING_READ, frozen: held.frozen }]],
@@ -182,7 +192,6 @@ export class PodConsumers implements EvidenceSource {
             false,
             () => undefined,
           );
-          const leaf = podLeaves?.of(pod.uid, signer, record);
           const { sources } = held;
           return holderOf({ pod, blocks, reload, instance, leaf, state: record.state, sources, refused });
         })(),
@@ -213,8 +222,7 @@ export class PodConsumers implements EvidenceSource {
     namespace: string,
     pods: readonly (readonly [Pod, Use])[],
     responsibilities: Responsibilities,
-    record: AuthorityRecord | undefined,
-    now: Instant,
+    issued: Issued | undefined,
   ): Promise<ConsumerFound> {
     const { workloadCache, showing, obstacle, isUnderWay, wordOf } = this.#options;
     const kind = ROLLABLE.find((candidate): candidate is Rollable => candidate === maker.kind);
@@ -227,9 +235,9 @@ export class PodConsumers implements EvidenceSource {
       pods.map(async ([pod]) => ({
         pod,
         shown:
-          record === undefined
+          issued === undefined
             ? undefined
-            : await showing.of(pod, { authority: responsibilities.id, record, now }, patience),
+            : await showing.of(pod, { ...issued, authority: responsibilities.id }, patience),
       })),
     );
     const why =

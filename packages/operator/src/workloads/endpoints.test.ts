@@ -66,6 +66,7 @@ const locate = async (consumer: object, networks: readonly string[] = []): Promi
 };
 const probe = (address: string) => ({ probe: { address } });
 const status = (url: string) => ({ status: { url } });
+const metrics = (url: string) => ({ metrics: { url } });
 const paths = () => server.requests.map(({ path }) => path);
 
 test.each(['web', 'web.prod', 'web.prod.svc', 'web.prod.svc.cluster.local'])(
@@ -85,6 +86,18 @@ test.each(['web', 'web.prod', 'web.prod.svc', 'web.prod.svc.cluster.local'])(
           at: { ip: `10.1.0.${number}`, port: 8443 },
         },
       })),
+    });
+  },
+);
+
+test.each(['http://web/', 'http://web/metrics', 'http://web.prod/stats/prometheus'])(
+  'the metrics of a consumer at %s are asked for at every pod behind its Service, with what else it declares',
+  async (url) => {
+    await service();
+    const uid = await pod('prod', 'a', '10.1.0.1');
+    const at = { ip: '10.1.0.1', port: 9901 };
+    expect(await locate({ ...metrics(url), ...status('http://web/') })).toEqual({
+      endpoints: [{ uid, metrics: { url, at }, status: { url: 'http://web/', at } }],
     });
   },
 );
@@ -161,6 +174,10 @@ test.each([
   ['an address that is no pod', probe('10.3.0.9:443'), /not a pod of namespace prod/],
   ['a pod of another namespace', probe('10.1.0.3:443'), /not a pod of namespace prod/],
   ['a path of its own', status('http://web/admin'), /\/handover\/status only/],
+  ['a path of its own for metrics', metrics('http://web/admin'), /\/metrics or \/prometheus only/],
+  ['a path that leads elsewhere', metrics('http://web/%2e%2e/a/..%2fmetrics'), /\/prometheus only/],
+  ['a query beside metrics', metrics('http://web/metrics?x=1'), /\/prometheus only/],
+  ['metrics of another namespace', metrics('http://web.evil.svc/'), /not a Service of namespace prod/],
   ['a query of its own', status('http://web/handover/status?x=1'), /\/handover\/status only/],
 ])('a consumer at %s is refused, with a reason', async (_, consumer, why) => {
   await service();

@@ -4,6 +4,7 @@ import { type Kube, type KubeObject, pods as podKind, services } from '@handover
 import { HandoverError, STATUS_PATH } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { type Addresses, spelling } from './addresses.ts';
+import { isMetricsPath } from './metrics-path.ts';
 import { podsBehind, portBehind, type ReachedPod, reachedPodOf } from './reached-pod.ts';
 
 type Consumer = Parameters<ReturnType<Locator>>[0];
@@ -60,24 +61,28 @@ class Look {
     }
   }
 
-  async #endpoints({ status, probe }: Consumer): Promise<readonly Endpoint[]> {
+  async #endpoints({ status, metrics, probe }: Consumer): Promise<readonly Endpoint[]> {
     const found = new Map<string | undefined, Endpoint>();
+    const add = (uid: string | undefined, way: Endpoint): void => {
+      found.set(uid, { uid, ...found.get(uid), ...way });
+    };
     if (status !== undefined) {
       const { url } = status;
       if (url === undefined)
         return refuse(
           'the operator opens no status.file and no status.socket; serve the document over HTTP and name its Service in status.url',
         );
-      for (const { uid, at } of await this.#resolve(...splitUrl(url)))
-        found.set(uid, { uid, ...(at === undefined ? {} : { status: { url, at } }) });
+      for (const { uid, at } of await this.#resolve(...splitUrl('status.url', url)))
+        add(uid, at === undefined ? {} : { status: { url, at } });
+    }
+    if (metrics !== undefined) {
+      const { url } = metrics;
+      for (const { uid, at } of await this.#resolve(...splitUrl('metrics.url', url)))
+        add(uid, at === undefined ? {} : { metrics: { url, at } });
     }
     if (probe !== undefined) {
       for (const { uid, at } of await this.#resolve(...splitAddress(probe.address)))
-        found.set(uid, {
-          uid,
-          ...found.get(uid),
-          ...(at === undefined ? {} : { probe: { ...probe, at } }),
-        });
+        add(uid, at === undefined ? {} : { probe: { ...probe, at } });
     }
     return [...found.values()];
   }
@@ -142,11 +147,18 @@ class Look {
   }
 }
 
-const splitUrl = (url: string): readonly [string, number] => {
+/** Which paths of a pod are asked for in a field. */
+const PATHS = {
+  'status.url': { takes: (path: string) => path === STATUS_PATH, are: STATUS_PATH },
+  'metrics.url': { takes: isMetricsPath, are: 'paths that end in /metrics or /prometheus' },
+} as const;
+
+const splitUrl = (field: keyof typeof PATHS, url: string): readonly [string, number] => {
   if (!URL.canParse(url)) refuse(`${url} is not a URL; write it like http://web:9901/`);
   const { protocol, hostname, port, pathname, search } = new URL(url);
-  if ((pathname !== '/' && pathname !== STATUS_PATH) || search !== '')
-    refuse(`status.url has a path; the operator asks for ${STATUS_PATH} only`);
+  const { takes, are } = PATHS[field];
+  if ((pathname !== '/' && !takes(pathname)) || search !== '')
+    refuse(`${field} has a path; the operator asks for ${are} only`);
   const usual = protocol === 'https:' ? 443 : 80;
   return [hostname.replace(/^\[|\]$|\.$/g, ''), port === '' ? usual : Number(port)];
 };

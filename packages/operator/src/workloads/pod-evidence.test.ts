@@ -40,11 +40,17 @@ const recordOf = (revision: number, ...names: readonly string[]): AuthorityRecor
 
 /** A pod whose status document says that it trusts `anchors`, and how often it was asked. */
 const asked = async (podUid: string) => {
-  const pod = { anchors: ['ca2', 'ca1', 'company'], times: 0, takes: 0 };
+  const pod = {
+    anchors: ['ca2', 'ca1', 'company'],
+    leaf: undefined as { fingerprint: string } | undefined,
+    times: 0,
+    takes: 0,
+  };
   const server = createServer((_, response) => {
     pod.times++;
     const at = new Date(T0).toISOString();
-    const text = JSON.stringify({ version: 1, at, pid: 1, podUid, sources: [{ anchors: pod.anchors }] });
+    const { anchors, leaf } = pod;
+    const text = JSON.stringify({ version: 1, at, pid: 1, podUid, sources: [{ anchors, leaf }] });
     if (pod.takes === 0) response.end(text);
     else clock.after(pod.takes, () => response.end(text));
   });
@@ -72,7 +78,12 @@ const asked = async (podUid: string) => {
   return { pod, seen };
 };
 
-const by = (record: AuthorityRecord, now: Instant) => ({ authority: 'default/mesh', record, now });
+const by = (record: AuthorityRecord, now: Instant) => ({
+  authority: 'default/mesh',
+  record,
+  now,
+  issuers: new Map<string, string>(),
+});
 const showing = (addresses = new Addresses([], [])): PodEvidence =>
   new PodEvidence({
     clock,
@@ -101,6 +112,20 @@ test('a pod that showed a CA which is retired meanwhile is asked until it no lon
   expect(pod.times).toBe(4);
 });
 
+test('a pod that named a leaf which no object held is asked again at rest, until it names one that is known', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  const issuers = new Map([['new', 'ca2']]);
+  const look = (seconds: number) =>
+    shows.of(seen, { ...by(recordOf(1, 'ca2'), after(T0, seconds * 1_000)), issuers }, PATIENCE);
+  pod.leaf = { fingerprint: 'old' };
+  expect((await look(0))?.proofs[0]?.issuer).toBe('unknown');
+  pod.leaf = { fingerprint: 'new' };
+  expect((await look(5))?.proofs[0]?.issuer).toBe('ca2');
+  await look(30);
+  expect(pod.times).toBe(2);
+});
+
 test('a pod that a step waits for is asked each second at first, and not 60 times a minute later', async () => {
   const { pod, seen } = await asked('web-1');
   const shows = showing();
@@ -123,6 +148,36 @@ test('a status document of another pod is no evidence for the pod that was asked
   expect(shown?.unread).toEqual({ trust: why, leaf: why });
 });
 
+test.each([
+  ['', '/metrics'],
+  ['/stats/prometheus', '/stats/prometheus'],
+])(
+  'a pod with evidence: metrics:PORT%s is asked for %s, and what it shows is acknowledged',
+  async (path, expected) => {
+    const { seen } = await asked('web-1');
+    const paths: (string | undefined)[] = [];
+    const ca = 'a'.repeat(64);
+    const server = createServer(({ url }, response) => {
+      paths.push(url);
+      response.end(`tls_trust_anchor_info{sha256="${ca}"} 1\ntls_leaf_info{sha256="${'b'.repeat(64)}"} 1\n`);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const declared = { ...seen, annotations: { 'handover.dev/evidence': `metrics:${port}${path}` } };
+    const issuers = new Map([['b'.repeat(64), ca]]);
+    const shown = await showing().of(declared, { ...by(recordOf(1, ca), T0), issuers }, PATIENCE);
+    expect(shown).toMatchObject({
+      proofs: [{ by: 'acknowledged', anchors: [ca], issuer: ca, at: T0 }],
+      unread: {},
+    });
+    expect(paths).toEqual([expected]);
+    const onNode = await showing().of({ ...declared, onNode: true }, by(recordOf(1, ca), T0), PATIENCE);
+    expect(onNode?.unread.trust).toMatch(/hostNetwork.*handover\.dev\/evidence/);
+    expect(paths).toHaveLength(1);
+  },
+);
+
 test('a pod on its node’s own network, at a loopback address or at the API server’s, is not asked, and the reason is reported', async () => {
   const { pod, seen } = await asked('web-1');
   const onNode = await showing().of({ ...seen, onNode: true }, by(recordOf(1, 'ca2'), T0), PATIENCE);
@@ -139,6 +194,12 @@ test('a pod on its node’s own network, at a loopback address or at the API ser
 test.each([
   ['handover.dev/ack-port', 'http', /ack-port is not a port/],
   ['handover.dev/ack-port', '', /ack-port is not a port/],
+  ['handover.dev/evidence', '9090/metrics', /evidence is not readable; write it like metrics:9090/],
+  ['handover.dev/evidence', 'metrics:70000', /evidence is not readable/],
+  ['handover.dev/evidence', 'metrics:9090/admin', /a path that ends in \/metrics or \/prometheus/],
+  ['handover.dev/evidence', 'metrics:9090/../metrics', /evidence is not readable/],
+  ['handover.dev/evidence', 'metrics:9090/metrics?all', /evidence is not readable/],
+  ['handover.dev/evidence', 'metrics:9090@10.0.0.1/metrics', /evidence is not readable/],
   ['handover.dev/probe', 'https', /probe is not readable; write it like 8443/],
   ['handover.dev/probe', '8443/tls', /probe is not readable/],
   ['handover.dev/probe', '5432/mtls/postgres', /probe is not readable/],

@@ -1,4 +1,4 @@
-import { ACK_PORT, isMoving, PROBE, START_TLS, type StartTls } from '@handover/core';
+import { ACK_PORT, EVIDENCE, isMoving, PROBE, START_TLS, type StartTls } from '@handover/core';
 import {
   type Asking,
   type AuthorityRecord,
@@ -8,10 +8,12 @@ import {
   type ProcessShown,
   silent,
   type Turns,
+  UNKNOWN_ISSUER,
   within,
 } from '@handover/engine';
-import { after, type Instant } from '@handover/material';
+import { after, type Instant, METRICS_PATH } from '@handover/material';
 import type { Addresses } from './addresses.ts';
+import { isMetricsPath } from './metrics-path.ts';
 import type { Pod } from './pods.ts';
 
 interface Remembered {
@@ -35,10 +37,12 @@ const portIn = (text: string | undefined): number | undefined => {
 const anchorsOf = ({ state }: AuthorityRecord): readonly string[] =>
   state.generations.flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint));
 
-/** It showed a CA that has been retired since: it has not loaded the newest bundle yet. */
+/** It named a leaf that no object held, or showed a CA that has been retired since: it has not loaded the newest files yet. */
 const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean =>
-  shown.proofs.some(({ anchors = [] }) =>
-    anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
+  shown.proofs.some(
+    ({ by, issuer, anchors = [] }) =>
+      (by === 'acknowledged' && issuer === UNKNOWN_ISSUER) ||
+      anchors.some((anchor) => ours.includes(anchor) && !now.includes(anchor)),
   );
 
 export interface PodEvidenceOptions extends ProbeTools {
@@ -51,9 +55,15 @@ interface Declared {
   readonly pod: Pod;
   readonly ip: string;
   readonly ack: number | undefined;
+  readonly metrics: Metrics | undefined;
   readonly probed: Probed | undefined;
   /** An annotation that cannot be read, and what to write. */
   readonly unreadable: string | undefined;
+}
+
+interface Metrics {
+  readonly port: number;
+  readonly path: string;
 }
 
 interface Probed {
@@ -64,17 +74,21 @@ interface Probed {
 
 const declaredBy = (pod: Pod): Declared | undefined => {
   const { ip, running, annotations } = pod;
-  const { [ACK_PORT]: ackText, [PROBE]: probeText } = annotations;
-  if ((ackText === undefined && probeText === undefined) || ip === undefined || !running) return undefined;
+  const { [ACK_PORT]: ackText, [EVIDENCE]: metricsText, [PROBE]: probeText } = annotations;
+  const isAsked = [ackText, metricsText, probeText].some((text) => text !== undefined);
+  if (!isAsked || ip === undefined || !running) return undefined;
   const ack = portIn(ackText);
+  const metrics = metricsIn(metricsText);
   const probed = probeIn(probeText);
   const unreadable =
     ackText !== undefined && ack === undefined
       ? `its annotation ${ACK_PORT} is not a port`
-      : probeText !== undefined && probed === undefined
-        ? `its annotation ${PROBE} is not readable; write it like 8443, 8443/mtls or 5432/postgres`
-        : undefined;
-  return { pod, ip, ack, probed, unreadable };
+      : metricsText !== undefined && metrics === undefined
+        ? `its annotation ${EVIDENCE} is not readable; write it like metrics:9090 or metrics:9090/stats/prometheus, with a path that ends in /metrics or /prometheus`
+        : probeText !== undefined && probed === undefined
+          ? `its annotation ${PROBE} is not readable; write it like 8443, 8443/mtls or 5432/postgres`
+          : undefined;
+  return { pod, ip, ack, metrics, probed, unreadable };
 };
 
 /** What pods show about themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
@@ -114,7 +128,7 @@ export class PodEvidence {
   #refusal({ pod, ip, unreadable }: Declared): string | undefined {
     if (unreadable !== undefined) return unreadable;
     return pod.onNode
-      ? `its address is that of its node (hostNetwork); remove its ${ACK_PORT} and ${PROBE} annotations`
+      ? `its address is that of its node (hostNetwork); remove its ${ACK_PORT}, ${EVIDENCE} and ${PROBE} annotations`
       : this.#tools.addresses.why(ip);
   }
 
@@ -136,16 +150,24 @@ export class PodEvidence {
     }
   }
 
-  #ask({ pod, ip, ack, probed }: Declared, asking: Asking): Promise<ProcessShown> {
+  #ask({ pod, ip, ack, metrics, probed }: Declared, asking: Asking): Promise<ProcessShown> {
     const host = ip.includes(':') ? `[${ip}]` : ip;
     const endpoint = {
       uid: pod.uid,
       status: ack === undefined ? undefined : { url: `http://${host}:${ack}/` },
+      metrics: metrics === undefined ? undefined : { url: `http://${host}:${metrics.port}${metrics.path}` },
       probe: probed === undefined ? undefined : { ...probed, address: `${host}:${probed.port}` },
     };
     return askProcess(endpoint, asking, this.#tools, true);
   }
 }
+
+/** `metrics:9090` or `metrics:9090/stats/prometheus`. */
+const metricsIn = (text: string | undefined): Metrics | undefined => {
+  const [, portText, path = METRICS_PATH] = /^metrics:(\d+)(\/.*)?$/.exec(text ?? '') ?? [];
+  const port = portIn(portText);
+  return port === undefined || !isMetricsPath(path) ? undefined : { port, path };
+};
 
 /** `8443`, `8443/mtls`, `5432/postgres` or `5432/postgres/mtls`. */
 const probeIn = (text: string | undefined): Probed | undefined => {

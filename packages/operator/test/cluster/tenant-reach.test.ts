@@ -118,6 +118,7 @@ test.concurrent.each<[string, (port: number) => object]>([
     'status.url with a path of its own',
     (port) => ({ status: { url: `http://127.0.0.1:${port}/admin?x=1` } }),
   ],
+  ['metrics.url on loopback', (port) => ({ metrics: { url: `http://127.0.0.1:${port}/metrics` } })],
   ['status.url by a name of loopback', (port) => ({ status: { url: `http://localhost:${port}/` } })],
   ['status.url by loopback as a number', (port) => ({ status: { url: `http://2130706433:${port}/` } })],
   ['status.url by loopback in hexadecimal', (port) => ({ status: { url: `http://0x7f.1:${port}/` } })],
@@ -178,7 +179,11 @@ test.concurrent.each<[string, string, () => Promise<{ readonly port: number; hit
       metadata: {
         name,
         namespace: EVIL,
-        annotations: { 'handover.dev/ack-port': String(port), 'handover.dev/probe': String(port) },
+        annotations: {
+          'handover.dev/ack-port': String(port),
+          'handover.dev/evidence': `metrics:${port}`,
+          'handover.dev/probe': String(port),
+        },
       },
       spec: {
         automountServiceAccountToken: false,

@@ -65,8 +65,8 @@ export const withRestarts = (
   hooksOf: RestartHooks,
   records: HookRecords,
 ): EvidenceSource => ({
-  consumers: async (responsibilities, record, now, orphans) => {
-    let found = await evidence.consumers(responsibilities, record, now, orphans);
+  consumers: async (responsibilities, record, now, issued) => {
+    let found = await evidence.consumers(responsibilities, record, now, issued);
     for (const hook of hooksOf(responsibilities.id).filter(restarts))
       found = joined(found, hook, records.read(hook), responsibilities);
     return found;
@@ -94,7 +94,7 @@ const joined = (
     const said = declared.get(consumer.id);
     if (said === undefined || !isUser(consumer, objects)) return consumer;
     isKnown = true;
-    const showsTrust = said.status !== undefined || said.probe?.mtls === true;
+    const showsTrust = (said.status ?? said.metrics) !== undefined || said.probe?.mtls === true;
     return { ...consumer, ...rolled, instances: provenBy(consumer, restarted, showsTrust) };
   });
   if (isKnown) return others;

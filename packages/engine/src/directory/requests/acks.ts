@@ -2,6 +2,7 @@ import type { ConsumerSeen } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { isMap } from '@handover/material';
 import { EngineError } from '../../error.ts';
+import { type DeclaredConsumer, isAsked } from '../../evidence/whereabouts.ts';
 import { idOf } from '../../look/catalogue.ts';
 import type { AuthorityId } from '../../look/home.ts';
 import type { EvidenceSource, LookClock } from '../../look/look.ts';
@@ -83,10 +84,9 @@ export class DirectoryAcks {
   }
 }
 
-type Declared = Responsibilities['authority']['spec']['consumers'][number];
-
-/** Whether it is asked itself: then its answer counts, and no person's word. */
-const isAsked = ({ status, probe }: Declared): boolean => status !== undefined || probe !== undefined;
+/** How a consumer is asked itself: then its answer counts, and no person's word. */
+const wayOf = ({ probe, status }: DeclaredConsumer): string =>
+  probe !== undefined ? 'probe' : status !== undefined ? 'status document' : 'metrics page';
 
 /** Which consumer of which authority a person means. */
 export const ackTarget = (
@@ -119,7 +119,7 @@ export const ackTarget = (
   if (isAsked(first.declared))
     throw new EngineError(
       'ACK_NOT_ASKED',
-      `${consumer} is asked itself, by the ${first.declared.probe === undefined ? 'status document' : 'probe'} that ${ids[0]} declares, and its answer counts; see handover status`,
+      `${consumer} is asked itself, by the ${wayOf(first.declared)} that ${ids[0]} declares, and its answer counts; see handover status`,
       { path: consumer },
     );
   return {
@@ -130,8 +130,8 @@ export const ackTarget = (
 
 /** Consumers of `inner`, with what people said about those that cannot be asked. */
 export const withAcks = (inner: EvidenceSource, acks: DirectoryAcks): EvidenceSource => ({
-  consumers: async (responsibilities, record, now, orphans) => {
-    const found = await inner.consumers(responsibilities, record, now, orphans);
+  consumers: async (responsibilities, record, now, issued) => {
+    const found = await inner.consumers(responsibilities, record, now, issued);
     const { consumers } = responsibilities.authority.spec;
     const silent = new Set(consumers.filter((one) => !isAsked(one)).map(({ name }) => name));
     const said = silent.size === 0 ? new Map<string, Ack>() : acks.read(responsibilities.id);

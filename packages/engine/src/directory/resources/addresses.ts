@@ -44,35 +44,50 @@ const severalOf = async (place: Place | undefined, resolve: ResolveName): Promis
   }
 };
 
+/** One way in which a consumer is asked, and the addresses behind its name where there are several. */
+interface Way<Asked> {
+  readonly asked: Asked | undefined;
+  readonly at: Place | undefined;
+  readonly ips: readonly string[];
+}
+
 /** A server of each address that a name has: one of them may be behind, whichever answers first. */
 export const everyAddress = async (
-  { name, status, probe }: Pick<DeclaredConsumer, 'name' | 'status' | 'probe'>,
+  { name, status, metrics, probe }: Pick<DeclaredConsumer, 'name' | 'status' | 'metrics' | 'probe'>,
   resolve: ResolveName,
 ): Promise<Whereabouts> => {
   const url = status?.url;
-  const [stated, probed] = [
-    url === undefined ? undefined : placeIn(url),
-    probe === undefined ? undefined : placeOf(probe.address),
+  const way = async <Asked>(
+    asked: Asked | undefined,
+    place: (asked: Asked) => Place,
+  ): Promise<Way<Asked>> => {
+    const at = asked === undefined ? undefined : place(asked);
+    return { asked, at, ips: await severalOf(at, resolve) };
+  };
+  const [stated, counted, probed] = [
+    await way(url === undefined ? undefined : { url }, ({ url }) => placeIn(url)),
+    await way(metrics, ({ url }) => placeIn(url)),
+    await way(probe, ({ address }) => placeOf(address)),
   ];
-  const [forStatus, forProbe] = [await severalOf(stated, resolve), await severalOf(probed, resolve)];
-  const all = [...new Set([...forStatus, ...forProbe])];
+  const all = [...new Set([...stated.ips, ...counted.ips, ...probed.ips])];
   if (all.length > MOST)
     return {
       refused: `its names have ${all.length} addresses; at most ${MOST} are asked: declare a consumer for each server`,
     };
-  if (all.length === 0) return { endpoints: [{ status: url === undefined ? undefined : { url }, probe }] };
+  if (all.length === 0)
+    return { endpoints: [{ status: stated.asked, metrics: counted.asked, probe: probed.asked }] };
   return {
     endpoints: all.map((ip): Endpoint => {
-      const atStatus =
-        stated !== undefined && forStatus.includes(ip) ? { at: { ip, port: stated.port } } : {};
-      const atProbe = probed !== undefined && forProbe.includes(ip) ? { at: { ip, port: probed.port } } : {};
-      // A way with one address speaks beside each address of the other.
-      const statusHere = forStatus.length === 0 || forStatus.includes(ip);
-      const probeHere = forProbe.length === 0 || forProbe.includes(ip);
+      // A way with one address speaks beside each address of the others.
+      const here = <Asked>({ asked, at, ips }: Way<Asked>) => {
+        if (asked === undefined || ips.length === 0) return asked;
+        return ips.includes(ip) && at !== undefined ? { ...asked, at: { ip, port: at.port } } : undefined;
+      };
       return {
         uid: `${name} at ${ip}`,
-        status: url === undefined || !statusHere ? undefined : { url, ...atStatus },
-        probe: probe === undefined || !probeHere ? undefined : { ...probe, ...atProbe },
+        status: here(stated),
+        metrics: here(counted),
+        probe: here(probed),
       };
     }),
   };

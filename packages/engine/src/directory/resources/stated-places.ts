@@ -50,7 +50,7 @@ export const statedPlaces =
   ): Locator =>
   (responsibilities) =>
   async (consumer) => {
-    const { status, probe } = consumer;
+    const { status, metrics, probe } = consumer;
     const { file, socket } = status ?? {};
     const named = file ?? socket;
     if (named === undefined) return everyAddress(consumer, resolveHost);
@@ -84,7 +84,7 @@ export const statedPlaces =
             check: () => checkedPlace(placed, accepts),
             ask: () => far.document(path, responsibilities.id),
           };
-    const found = await everyAddress({ name: consumer.name, probe }, resolveHost);
+    const found = await everyAddress({ name: consumer.name, metrics, probe }, resolveHost);
     return 'refused' in found
       ? found
       : { endpoints: found.endpoints.map((endpoint) => ({ ...endpoint, status: place })) };
