@@ -105,6 +105,7 @@ export {
   type Anchor,
   type AuthorityState,
   applyTransition,
+  believedStamp,
   type Blocker,
   type BundleWrite,
   byStrength,

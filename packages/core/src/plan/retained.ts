@@ -9,7 +9,7 @@ import {
 import { EXPIRY_GRACE } from './desired.ts';
 import { holds, lagOf, type PlanningContext, showsLeafOf } from './evidence.ts';
 import { roundedEnd, sameElsewhere, unionElsewhere, unknownElsewhere } from './lending.ts';
-import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
+import type { ConsumerSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
 import type { Transition } from './transition.ts';
 import { listed } from './waiting.ts';
@@ -114,15 +114,8 @@ const stillUsing = (
   if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))
     return [`${object} (a kubelet may still hand out its old leaf)`];
   if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
-  // A stamp there may be from another cluster, or from before this Authority: one that this Authority cannot have made is none.
-  const isOurs = ({ stamp }: InstanceSeen): boolean =>
-    Math.max(stamp?.issuer ?? 0, stamp?.trust ?? 0) <= state.lastGeneration;
-  const unstamped = (consumer: ConsumerSeen): ConsumerSeen => ({
-    ...consumer,
-    instances: consumer.instances.map((one) => (isOurs(one) ? one : { ...one, stamp: undefined })),
-  });
   const shows = (consumer: ConsumerSeen): boolean =>
-    newer.some((one) => showsLeafOf(context, unstamped(consumer), object, one).ok);
+    newer.some((one) => showsLeafOf(context, consumer, object, one).ok);
   return presenters
     .filter((consumer) => !shows(consumer))
     .map(
