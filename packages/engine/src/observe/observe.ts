@@ -6,6 +6,7 @@ import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../lo
 import type { HookStatus } from '../look/hook-status.ts';
 import type { Adoption, ConsumerFound, Look, TakeLook } from '../look/look.ts';
 import { hasAsked, type Outputs } from '../look/outputs.ts';
+import { withoutMovedLeaves } from '../look/moved-leaves.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
@@ -135,16 +136,19 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   authorityIn(catalogue, id); // a name that no resource has is no file name
   const extras = await extrasFor(look, id);
   const before = await look.authorities.load(id);
-  const wanted = policyFor(catalogue, id, facts, extras, before);
+  const declared = policyFor(catalogue, id, facts, extras, before);
   const requests = await look.requests.pending(id);
-  const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
-  const claimed = new Set(await look.objects.issuedBy(id, asked));
+  const named = new Set([...declared.leaves.keys(), ...declared.bundles.keys()]);
+  const claimed = new Set(await look.objects.issuedBy(id, named));
 
   const read = new Map<ObjectId, StoredObject>();
-  await inParallel([...asked, ...claimed], CONCURRENT_READS, async (object) => {
+  await inParallel([...named, ...claimed], CONCURRENT_READS, async (object) => {
     const found = await look.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
+  const wanted = withoutMovedLeaves({ responsibilities: declared, record: before, catalogue, now }, read);
+  const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
+  for (const object of named) if (!asked.has(object)) read.delete(object);
   const outputs = await look.outputs.prepare(wanted.outputs);
   const stored = await believed(read, {
     authorities: look.authorities,
