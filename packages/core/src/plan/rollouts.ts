@@ -61,14 +61,19 @@ const isOurs = ({ state }: PlanningContext, { workload, instances }: ConsumerSee
   const stamp = believedStamp(state, workload?.stamp);
   return (
     state.generations.length > 1 ||
-    (stamp !== undefined && instances.some((instance) => !covers(believedStamp(state, instance.stamp), stamp)))
+    (stamp !== undefined &&
+      instances.some((instance) => !covers(believedStamp(state, instance.stamp), stamp)))
   );
 };
 
 /** It has to be restarted once the new CA signs: its owner is warned before. */
 const isAhead = ({ state }: PlanningContext, { reload, workload }: ConsumerSeen): boolean => {
   const next = withRole(state, 'next');
-  return reload === 'restart' && next !== undefined && (believedStamp(state, workload?.stamp)?.trust ?? 0) < next.number;
+  return (
+    reload === 'restart' &&
+    next !== undefined &&
+    (believedStamp(state, workload?.stamp)?.trust ?? 0) < next.number
+  );
 };
 
 /**

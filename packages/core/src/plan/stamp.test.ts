@@ -51,7 +51,11 @@ describe('a stamp is believed', () => {
     number,
     role: 'current',
     anchors: [
-      { fingerprint: `${number}`.repeat(64), notBefore: instant(0), notAfter: instant(Number.MAX_SAFE_INTEGER) },
+      {
+        fingerprint: `${number}`.repeat(64),
+        notBefore: instant(0),
+        notAfter: instant(Number.MAX_SAFE_INTEGER),
+      },
     ],
     hasKey: true,
     since: instant(0),

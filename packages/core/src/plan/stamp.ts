@@ -40,7 +40,10 @@ export const parseStamp = (text: string): Stamp | undefined => {
  * A stamp counts only if this authority can have made it: it names a CA that the authority knows. Pods that were restored from manifests or a backup
  * carry stamps of an authority whose state is gone, or of another cluster: docs/decisions/0410.
  */
-export const believedStamp = ({ generations }: AuthorityState, stamp: Stamp | undefined): Stamp | undefined => {
+export const believedStamp = (
+  { generations }: AuthorityState,
+  stamp: Stamp | undefined,
+): Stamp | undefined => {
   if (stamp === undefined) return undefined;
   const named = generations.find(({ number }) => number === stamp.trust);
   const isNamed =

@@ -57,20 +57,36 @@ test('a Leaf that names another Authority keeps its certificate and its CA, and 
   expect(findings).toMatchObject([{ severity: 'critical', text: expect.stringContaining('default/a: ') }]);
 });
 
-test('an Authority whose Leaf names another one stays trusted for the certificate that is still out there', async () => {
-  await both();
-  world.rotate.push('r');
-  for (let minute = 0; minute < 10; minute++) {
+test.each([
+  ['declared', false],
+  ['found', true],
+])(
+  'an Authority whose Leaf names another one stays trusted for the certificate that is still out there (consumers are %s)',
+  async (_, consumersFound) => {
+    const presents = ['default/secrets/b'];
+    const known = { id: 'b', presents, verifies: presents, reload: 'hot' as const, ownersWord: true };
+    const idle = { ...known, blocks: true, stripsCross: false, instances: [], workload: undefined };
+    world.home = {
+      ...world.home,
+      facts: { ...world.home.facts, consumersFound },
+      evidence: { consumers: async ({ id }) => (id === 'default/mesh' ? [idle] : []) },
+    };
     await both();
-    world.pass(60_000);
-  }
-  const { record } = await observeAnew(on(world.home, MOVED).fresh, 'default/mesh');
-  expect(record?.state.generations.map(({ number, role }) => `${number}:${role}`)).toEqual([
-    '2:current',
-    '1:previous',
-  ]);
-  expect(await verifies('default/secrets/b', A)).toBe(true);
-});
+    world.rotate.push('r');
+    for (let minute = 0; minute < 10; minute++) {
+      await both();
+      world.pass(60_000);
+    }
+    const { observation, plan } = await standingOf(on(world.home, MOVED).fresh, 'default/mesh');
+    expect(plan.blockedBy.map(({ consumer }) => consumer)).toEqual([expect.stringContaining(A)]);
+    const { record } = observation;
+    expect(record?.state.generations.map(({ number, role }) => `${number}:${role}`)).toEqual([
+      '2:current',
+      '1:previous',
+    ]);
+    expect(await verifies('default/secrets/b', A)).toBe(true);
+  },
+);
 
 test('a Leaf that names another Authority is issued once its Secret holds no certificate', async () => {
   await both();

@@ -1,4 +1,11 @@
-import { believedStamp, type ConsumerSeen, formatStamp, type InstanceSeen, parseStamp, type Stamp } from '@handover/core';
+import {
+  believedStamp,
+  type ConsumerSeen,
+  formatStamp,
+  type InstanceSeen,
+  parseStamp,
+  type Stamp,
+} from '@handover/core';
 import { EngineError } from '../../error.ts';
 import type { AuthorityId, ObjectId, Rollouts } from '../../look/home.ts';
 import { definitionOf, type Hook, type HookRecord, restarts } from '../../look/hooks.ts';
