@@ -197,6 +197,16 @@ describe('restart-only workloads', () => {
     expect(story.roles()).toBe('2:current');
   });
 
+  test('restart-only workloads that were restored with a stamp of a CA that is gone are rolled after a renewal', () => {
+    const story = new Story().leaf('web', duration(30 * day));
+    pods(story, 'a', 1);
+    story.run();
+    stamped(story, { trust: 7, distrusts: 0, issuer: 7, leaf: '12345678', ca: 'ca7' });
+    story.pass(20 * day).run();
+    story.pass(10_000);
+    expect(story.plan().actions).toMatchObject([{ kind: 'stamp', consumer: 'a', stamp: { trust: 1 } }]);
+  });
+
   test('restart-only workloads that an earlier version stamped, without the name of a CA, are not rolled for that', () => {
     const story = activated().pass(10_000);
     const state = story.authority ?? expect.fail('no authority');
