@@ -108,6 +108,7 @@ export {
   applyTransition,
   type Blocker,
   type BundleWrite,
+  believedStamp,
   byStrength,
   type ClockDoubt,
   type Closeness,

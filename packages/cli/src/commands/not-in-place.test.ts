@@ -68,6 +68,33 @@ describe('a resource that gets nothing', () => {
     });
   });
 
+  test('a Leaf that names another Authority than the one that made its Secret stays as it is, is named, and no command exits 0', async () => {
+    await once();
+    const files = (): readonly string[] =>
+      ['tls.crt', 'tls.key', 'ca.crt'].map((name) =>
+        readFileSync(join(dir, 'out/default/secrets/web', name), 'utf8'),
+      );
+    const before = files();
+    edit(
+      (yaml) =>
+        `${yaml.replace('authority: internal', 'authority: other')}\n---\napiVersion: handover.dev/v1alpha1\nkind: Authority\nmetadata: {name: other}\nspec: {lifetime: 1y}\n`,
+    );
+    await expectSaid('LEAF_MOVED: its Secret holds a certificate of Authority default/internal, ');
+    expect(files()).toEqual(before);
+    expect(await within(0, 'plan')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('default/other: Leaf default/web: LEAF_MOVED: '),
+    });
+    const { stdout } = await within(0, 'plan', '--json');
+    expect(JSON.parse(stdout).plans).toMatchObject([
+      { authority: 'default/internal', refused: [] },
+      { authority: 'default/other', refused: [{ leaf: 'default/web' }] },
+    ]);
+    rmSync(join(dir, 'out/default/secrets/web'), { recursive: true });
+    expect(await once()).toMatchObject({ code: 0 });
+    expect(files()).not.toEqual(before);
+  });
+
   test('a TrustBundle with a misspelt source is named, and no command exits 0', async () => {
     edit(
       (yaml) => `${yaml}

@@ -36,7 +36,8 @@ Examples:
         const only = auth === undefined ? undefined : authorityArgument(auth);
         const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {
           const { seen: observed, responsibilities, now } = await observeAnew(look, id);
-          return { authority: id, plan: plan(observed, responsibilities.policy, now) };
+          const { policy, refused } = responsibilities;
+          return { authority: id, plan: plan(observed, policy, now), refused };
         });
         if (unusable.length > 0) context.exitCode = 1;
         const hooks: HookStatus[] = [];
@@ -46,20 +47,22 @@ Examples:
         const remarks = remarksOn(catalogue, facts.consumersFound, unusable);
         if (flags.json === true) {
           const documents = plans.map(
-            ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt } }) => ({
+            ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt }, refused }) => ({
               authority,
               phase,
               actions,
               blockedBy,
               notes,
+              refused,
               wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
             }),
           );
           context.stdout.write(`${JSON.stringify({ plans: documents, unusable, hooks, remarks })}\n`);
           return;
         }
-        for (const { authority, plan: made } of plans)
-          for (const line of explain(made)) context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
+        for (const { authority, plan: made, refused } of plans)
+          for (const line of [...explain(made), ...refused.map(({ leaf, why }) => `Leaf ${leaf}: ${why}`)])
+            context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
         for (const one of unusable) context.stdout.write(`${printable(unusableLine(one))}\n`);
         for (const hook of hooks.filter(({ state }) => state === 'failed' || state === 'due'))
           context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);

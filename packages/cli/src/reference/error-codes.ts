@@ -131,6 +131,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
     'An approved CertificateRequest names an Authority that cannot sign at the moment.',
     'See the status of the Authority; the request is signed as soon as it can.',
   ),
+  LEAF_MOVED: entry(
+    'A Leaf names another Authority than the one that made its Secret. To replace certificate and CA in one write would fail every connection to programs that have not reloaded, so the Secret stays as it is, and is not renewed.',
+    'Take the old `spec.authority` again, or move in order: [move a Leaf](../recipes/move-a-leaf.md).',
+  ),
   LEAF_REFUSED: entry(
     'A CertificateRequest asks for something that `spec.issueTo` of the Authority does not allow.',
     'Change the Certificate, or have the Authority’s owner allow it.',

@@ -97,9 +97,9 @@ const OWN: readonly AnnotationEntry[] = [
   ),
   ours(
     TRUST_HASH,
-    'generations and distrusts',
+    'generations, distrusts, leaf and CA',
     'pod template',
-    'CA generation and leaf that a restart-only workload was last restarted for. A new value restarts it.',
+    'CA generation and leaf that a restart-only workload was last restarted for. A new value restarts it. One that names a CA which the Authority does not know counts as none.',
   ),
   ours(
     TLS_PROFILE_HASH,

@@ -53,6 +53,8 @@ export interface Generation {
   readonly elsewhere?: IssuedElsewhere;
   /** Latest end of those of pods with a leaf of their own, which are in none of the dates above. Undefined: it signed none. */
   readonly podsUntil?: Instant;
+  /** Every stamp made for it names its CA. Undefined: stamps of earlier versions may carry its number alone. */
+  readonly namedInStamps?: true;
 }
 
 /** A cross-certificate: the CA of generation `of`, signed by generation `by`. */

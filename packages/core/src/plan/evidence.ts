@@ -6,6 +6,7 @@ import { otherLeaf } from './expected-leaf.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
 import { oldLeavesGone, ownLeafWait } from './old-leaves.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
+import { believedStamp } from './stamp.ts';
 import { caGenerations, listed } from './waiting.ts';
 
 export type Finding =
@@ -194,7 +195,8 @@ export const holds = (
       return proof.complete === true ? 'denies' : undefined;
     },
     started: (instance) => {
-      if (instance.ready && instance.stamp !== undefined && instance.stamp.trust >= generation.number) {
+      const stamp = believedStamp(context.state, instance.stamp);
+      if (instance.ready && stamp !== undefined && stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
       return createdAfter(context, instance, object, since) ? began(instance) : undefined;
@@ -230,11 +232,8 @@ export const isRidOf = (
       return proof.anchors === undefined ? 'denies' : 'shows';
     },
     started: (instance) => {
-      if (
-        instance.ready &&
-        instance.stamp !== undefined &&
-        instance.stamp.distrusts >= context.state.distrusts
-      ) {
+      const stamp = believedStamp(context.state, instance.stamp);
+      if (instance.ready && stamp !== undefined && stamp.distrusts >= context.state.distrusts) {
         return found('restarted', instance.createdAt);
       }
       return createdAfter(context, instance, object, since) ? began(instance) : undefined;
@@ -275,7 +274,7 @@ export const showsLeafOf = (
       return showsOnly(consumer, proof, leaf?.fingerprint) ? undefined : 'shows';
     },
     started: (instance) => {
-      const stamped = instance.stamp?.issuer;
+      const stamped = believedStamp(context.state, instance.stamp)?.issuer;
       if (instance.ready && stamped !== undefined && stamped >= generation.number) {
         return found('restarted', instance.createdAt);
       }

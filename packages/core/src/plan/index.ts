@@ -46,7 +46,7 @@ export { MOST_REISSUES, type Reissue } from './reissues.ts';
 export { type Retained, retainedText } from './retained.ts';
 export type { StampAction } from './rollouts.ts';
 export { type Shown, shownFor } from './shown.ts';
-export { covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
+export { believedStamp, covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Standing, standings } from './standing.ts';
 export { applyTransition, type Made, type Transition } from './transition.ts';
 export { caGenerations, listed, sentenceOf, waitGroups, waitingText } from './waiting.ts';

@@ -19,6 +19,7 @@ import {
   retainedText,
 } from './retained.ts';
 import { type StampAction, stampsFor } from './rollouts.ts';
+import { believedStamp, type Stamp } from './stamp.ts';
 import { distrustOf, isValidYet, type Taken, type Transition } from './transition.ts';
 import { listed } from './waiting.ts';
 import { type BundleWrite, type LeafWrite, type Note, writesFor } from './writes.ts';
@@ -88,7 +89,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     answer({ actions: [{ ...transition, expect: state.revision, revision: above + 1, why }] });
 
   const ahead = aheadOf(context);
-  const taken = ahead.length === 0 ? undefined : stampedBy(seen);
+  const taken = ahead.length === 0 ? { generation: 0, distrusts: distrustsIn(state, seen) } : stampedBy(seen);
   const asked = ahead.length === 0 ? seen.distrust : seen.distrust.filter((one) => isInUse(context, one));
   const distrust = distrustOf(state, asked, clock, taken);
   // It waits for nothing: its revision is higher than that of every object, so that its writes land.
@@ -187,29 +188,31 @@ const isInUse = ({ state, policy, objects, elsewhere }: PlanningContext, number:
   });
 };
 
-const stampedBy = ({ consumers }: Observed): Taken => {
-  const stamps = consumers
+/** A stamp in another namespace is a claim. */
+const stampsIn = ({ consumers }: Observed): readonly Stamp[] =>
+  consumers
     .filter(({ blocks }) => blocks)
-    .flatMap(({ workload, instances }) => [workload?.stamp, ...instances.map(({ stamp }) => stamp)]);
+    .flatMap(({ workload, instances }) => [workload?.stamp, ...instances.map(({ stamp }) => stamp)])
+    .filter((stamp) => stamp !== undefined);
+
+const stampedBy = (seen: Observed): Taken => {
+  const stamps = stampsIn(seen);
   return {
-    generation: Math.max(0, ...stamps.map((stamp) => stamp?.trust ?? 0)),
-    distrusts: Math.max(0, ...stamps.map((stamp) => stamp?.distrusts ?? 0)),
+    generation: Math.max(0, ...stamps.map(({ trust }) => trust)),
+    distrusts: Math.max(0, ...stamps.map(({ distrusts }) => distrusts)),
   };
 };
+
+/** Stamps of its own CAs may count distrusts that the state forgot in a restore: the next one must be no such number. */
+const distrustsIn = (state: AuthorityState, seen: Observed): number =>
+  Math.max(0, ...stampsIn(seen).map((stamp) => believedStamp(state, stamp)?.distrusts ?? 0));
 
 /** The first generation; or, where CAs are already in use, an adopted one and its successor. */
 const beginning = (seen: Observed): Swap => {
   const [first, ...rest] = seen.adoptable;
   const adoptsKey = first !== undefined && seen.adoptableKey === true;
-  // A stamp in another namespace is a claim.
-  const stamped = seen.consumers
-    .filter(({ blocks }) => blocks)
-    .flatMap((consumer) => [
-      consumer.workload?.stamp?.trust ?? 0,
-      ...consumer.instances.map((instance) => instance.stamp?.trust ?? 0),
-    ]);
   // Lost state: numbers and revisions go on from those of the objects, because both only move forward.
-  const generation = Math.max(0, ...stamped) + 1;
+  const generation = stampedBy(seen).generation + 1;
   const revision = Math.max(0, ...seen.objects.map((object) => object.revision ?? 0)) + 1;
   const adopts = first === undefined ? undefined : ([first, ...rest] as const);
   const unseen = seen.adoptableUntil === undefined ? {} : { unseenUntil: seen.adoptableUntil };

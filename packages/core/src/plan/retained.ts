@@ -16,7 +16,7 @@ import {
   unionElsewhere,
   unknownElsewhere,
 } from './lending.ts';
-import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
+import type { ConsumerSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
 import { othersUseUntil, usedByOthers } from './readers.ts';
 import type { Transition } from './transition.ts';
@@ -138,15 +138,8 @@ const stillUsing = (
     return [`${object} (a kubelet may still hand out its old leaf)`];
   if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
   if (shared.has(object)) return [`${object} (other programs use it too)`];
-  // A stamp there may be from another cluster, or from before this Authority: one that this Authority cannot have made is none.
-  const isOurs = ({ stamp }: InstanceSeen): boolean =>
-    Math.max(stamp?.issuer ?? 0, stamp?.trust ?? 0) <= state.lastGeneration;
-  const unstamped = (consumer: ConsumerSeen): ConsumerSeen => ({
-    ...consumer,
-    instances: consumer.instances.map((one) => (isOurs(one) ? one : { ...one, stamp: undefined })),
-  });
   const shows = (consumer: ConsumerSeen): boolean =>
-    newer.some((one) => showsLeafOf(context, unstamped(consumer), object, one).ok);
+    newer.some((one) => showsLeafOf(context, consumer, object, one).ok);
   return presenters
     .filter((consumer) => !shows(consumer))
     .map(

@@ -2,6 +2,7 @@ import { day, duration, hour } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
 import type { Proof } from './observed.ts';
+import type { Stamp } from './stamp.ts';
 
 describe('restart-only workloads', () => {
   const pods = (story: Story, id: string, count: number): void => {
@@ -165,5 +166,55 @@ describe('restart-only workloads', () => {
     expect(story.plan().actions).toMatchObject([
       { kind: 'stamp', consumer: 'a', why: 'its leaf was renewed' },
     ]);
+  });
+
+  const stamped = (story: Story, stamp: Stamp): void => {
+    story.consumers = story.consumers.map((one) => ({
+      ...one,
+      workload: { stamp, rolling: false },
+      instances: one.instances.map((pod) => ({ ...pod, stamp })),
+    }));
+  };
+
+  test.each<[string, Stamp]>([
+    ['that names no CA', { trust: 7, distrusts: 0, issuer: 7, leaf: '12345678' }],
+    ['of a CA that is gone', { trust: 7, distrusts: 0, issuer: 7, leaf: '12345678', ca: 'ca7' }],
+    ['of another CA 2', { trust: 2, distrusts: 0, issuer: 2, leaf: '12345678', ca: 'theirs' }],
+  ])('restart-only workloads that were restored with a stamp %s are rolled', (_, stamp) => {
+    const story = new Story().leaf('web');
+    pods(story, 'a', 2);
+    story.run();
+    stamped(story, stamp);
+    story.pass(day);
+    story.rotate = ['r'];
+    story.run();
+    story.pass(10_000);
+    expect(story.plan().actions).toMatchObject([{ kind: 'stamp', consumer: 'a', stamp: { ca: 'ca2' } }]);
+    story.run();
+    expect(story.roles()).toBe('2:current 1:previous');
+    rolled(story, 'a');
+    story.run();
+    expect(story.roles()).toBe('2:current');
+  });
+
+  test('restart-only workloads that were restored with a stamp of a CA that is gone are rolled after a renewal', () => {
+    const story = new Story().leaf('web', duration(30 * day));
+    pods(story, 'a', 1);
+    story.run();
+    stamped(story, { trust: 7, distrusts: 0, issuer: 7, leaf: '12345678', ca: 'ca7' });
+    story.pass(20 * day).run();
+    story.pass(10_000);
+    expect(story.plan().actions).toMatchObject([{ kind: 'stamp', consumer: 'a', stamp: { trust: 1 } }]);
+  });
+
+  test('restart-only workloads that an earlier version stamped, without the name of a CA, are not rolled for that', () => {
+    const story = activated().pass(10_000);
+    const state = story.authority ?? expect.fail('no authority');
+    const generations = state.generations.map(({ namedInStamps: _, ...generation }) => generation);
+    story.authority = { ...state, generations };
+    const leaf = story.objects.get('web')?.leaf?.fingerprint.slice(0, 8) ?? '';
+    stamped(story, { trust: 2, distrusts: 0, issuer: 2, leaf });
+    expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle', 'write-leaf']);
+    expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [] });
   });
 });

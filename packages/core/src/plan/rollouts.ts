@@ -3,7 +3,7 @@ import { type Generation, withRole } from './authority.ts';
 import { heldSince, lagOf, type PlanningContext } from './evidence.ts';
 import type { GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
-import { covers, type Stamp } from './stamp.ts';
+import { believedStamp, covers, markOf, type Stamp } from './stamp.ts';
 import type { Note } from './writes.ts';
 
 export interface StampAction {
@@ -58,17 +58,22 @@ const addOne = (counts: Map<string, number>, key: string): unknown =>
 
 /** Whether Handover may have started its rollout. */
 const isOurs = ({ state }: PlanningContext, { workload, instances }: ConsumerSeen): boolean => {
-  const stamp = workload?.stamp;
+  const stamp = believedStamp(state, workload?.stamp);
   return (
     state.generations.length > 1 ||
-    (stamp !== undefined && instances.some((instance) => !covers(instance.stamp, stamp)))
+    (stamp !== undefined &&
+      instances.some((instance) => !covers(believedStamp(state, instance.stamp), stamp)))
   );
 };
 
 /** It has to be restarted once the new CA signs: its owner is warned before. */
 const isAhead = ({ state }: PlanningContext, { reload, workload }: ConsumerSeen): boolean => {
   const next = withRole(state, 'next');
-  return reload === 'restart' && next !== undefined && (workload?.stamp?.trust ?? 0) < next.number;
+  return (
+    reload === 'restart' &&
+    next !== undefined &&
+    (believedStamp(state, workload?.stamp)?.trust ?? 0) < next.number
+  );
 };
 
 /**
@@ -136,8 +141,9 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
             .sort()
             .join('+'),
         }),
+    ca: markOf(trust.anchors[0].fingerprint),
   };
-  if (covers(consumer.workload?.stamp, stamp)) return undefined;
+  if (covers(believedStamp(state, consumer.workload?.stamp), stamp)) return undefined;
 
   const writes = [
     ...presented.map((leaf) => leaf?.writtenAt),
@@ -155,7 +161,7 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
     return { stamp, why, ripe: false };
   const last = Math.max(...writes.map((write) => write ?? 0));
   const upToDate = (instance: InstanceSeen): boolean =>
-    covers(instance.stamp, stamp) ||
+    covers(believedStamp(state, instance.stamp), stamp) ||
     (instance.createdAt !== undefined && clock.cameAfter(instance.createdAt, last, lag)) ||
     (consumer.reload !== 'restart' &&
       proves(consumer, instance, trust.anchors[0].fingerprint, current.anchors[0].fingerprint));

@@ -91,6 +91,7 @@ export const applyTransition = (
     since: made.at,
     // Known to be none; what a state does not say is not known.
     elsewhere: { objects: [] },
+    namedInStamps: true,
   });
   const crossed = (of: number, by: number | undefined): readonly Cross[] => {
     const old = state?.crosses ?? [];
@@ -112,6 +113,7 @@ export const applyTransition = (
                 anchors: adopts,
                 hasKey: adoptsKey,
                 since: made.at,
+                namedInStamps: true,
                 // What it signed before is in `unseenUntil`.
                 ...(adoptsKey ? { adopted: true as const, elsewhere: { objects: [] } } : {}),
                 ...(unseenUntil === undefined ? {} : { unseenUntil }),
@@ -166,7 +168,11 @@ export const applyTransition = (
 };
 
 /** Without its key, and without what was remembered for the authority's own namespace. */
-const retained = ({ number, anchors, hasKey }: Generation, needed: Needed, at: Instant): Generation => ({
+const retained = (
+  { number, anchors, hasKey, namedInStamps }: Generation,
+  needed: Needed,
+  at: Instant,
+): Generation => ({
   number,
   role: 'retained',
   anchors,
@@ -174,6 +180,7 @@ const retained = ({ number, anchors, hasKey }: Generation, needed: Needed, at: I
   since: at,
   // A key that was never here cannot be destroyed.
   ...(hasKey ? {} : { adopted: true as const }),
+  ...(namedInStamps === undefined ? {} : { namedInStamps }),
   ...needed,
 });
 

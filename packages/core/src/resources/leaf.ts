@@ -57,7 +57,7 @@ const files = fields({
 
 const spec = fields({
   authority: reference().describe(
-    'The Authority that issues the certificate: name, or namespace/name if its issueTo allows that.',
+    'The Authority that issues the certificate: name, or namespace/name if its issueTo allows that. Another one is refused while the Secret holds a certificate of the first.',
   ),
   secretName: objectName()
     .optional()

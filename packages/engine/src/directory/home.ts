@@ -134,7 +134,7 @@ export class DirectoryHome implements Home {
     this.teller = this.hooks;
     const restartHooks = (id: string): readonly Hook[] =>
       this.#catalogue === undefined ? [] : hooksOf(this.#catalogue, id);
-    this.rollouts = restartRollouts(restartHooks, this.hookRecords);
+    this.rollouts = restartRollouts(restartHooks, this.hookRecords, this.authorities);
     const declared =
       options.evidence ??
       new DeclaredConsumers(

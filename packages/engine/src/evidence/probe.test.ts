@@ -255,6 +255,19 @@ describe('A probe', () => {
     expect((await probed({ address: alone, mtls: false }, record))?.stripsCross).toBe(true);
   });
 
+  test('A probe does not miss a cross-certificate that has expired', async () => {
+    const { home } = await begin();
+    homes.later(20_000);
+    await pass(home);
+    const [leaf] = parseCertificates(secret(home, 'a', 'tls.crt')).certificates;
+    const alone = await serve({ cert: leaf?.pem, key: secret(home, 'a', 'tls.key') });
+    const { state, ...record } = await recordOf(home);
+    const crosses = state.crosses.map((cross) => ({ ...cross, notAfter: homes.now }));
+    const expired = { ...record, state: { ...state, crosses } };
+    expect(crosses).toHaveLength(1);
+    expect((await probed({ address: alone, mtls: false }, expired))?.stripsCross).toBe(false);
+  });
+
   test('A probe of a server that still serves the old leaf holds the old CA until it reloads', async () => {
     const address = await serve({ requestCert: true, rejectUnauthorized: true });
     const server = servers.at(-1);

@@ -129,7 +129,7 @@ export async function probe(
   ];
   return {
     proofs,
-    stripsCross: strips(chain, record, served?.issuer),
+    stripsCross: strips(chain, record, served?.issuer, now),
     saw: {
       accepted: noTrust === undefined ? (trust?.accepted ?? []).map(({ fingerprint }) => fingerprint) : [],
       refused: [...(trust?.refuses ?? []), ...(looks.isDenied && newest ? [newest.fingerprint] : [])],
@@ -235,14 +235,16 @@ const servedBy = (
   return { issuer: issuer ?? UNKNOWN_ISSUER, leaf };
 };
 
-/** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file. */
+/** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file: one that has expired is in no file. */
 const strips = (
   chain: readonly Certificate[],
   { state }: AuthorityRecord,
   issuer: string | undefined,
+  now: Instant,
 ): boolean => {
   const current = state.generations.find(({ role }) => role === 'current');
   if (current === undefined || current.anchors[0].fingerprint !== issuer) return false;
   const cross = state.crosses.find(({ of }) => of === current.number);
-  return cross !== undefined && !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
+  if (cross === undefined || cross.notAfter <= now) return false;
+  return !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
 };

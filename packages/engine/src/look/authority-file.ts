@@ -52,6 +52,7 @@ const isGeneration = (value: unknown): value is Generation =>
   (value.lentUntil === undefined || isNumber(value.lentUntil)) &&
   (value.unseenUntil === undefined || isNumber(value.unseenUntil)) &&
   (value.podsUntil === undefined || isNumber(value.podsUntil)) &&
+  (value.namedInStamps === undefined || value.namedInStamps === true) &&
   (value.elsewhere === undefined || isIssuedElsewhere(value.elsewhere)) &&
   Array.isArray(value.anchors) &&
   value.anchors.length > 0 &&

@@ -78,8 +78,15 @@ test('Authorities that are named in a seal are believed when they share a bundle
   expect(stored.get(object)?.record).toEqual(record);
 });
 
-test('Authorities that are named in a seal are believed in its own namespace: a Leaf may move from one authority to another', async () => {
-  const moved = catalogue(SHARED.replace('spec: {authority: mesh,', 'spec: {authority: other,'));
+test('Authorities that are named in a seal are believed in its own namespace: a bundle may change hands', async () => {
+  const moved = catalogue(
+    SHARED.replace('rotation: {', 'bundle: {configMapName: mine}, rotation: {').replace(
+      'metadata: {name: other, namespace: default}\nspec: {}',
+      'metadata: {name: other, namespace: default}\nspec: {bundle: {configMapName: mesh-trust}}',
+    ),
+  );
   const { stored } = await observeAnew(on(home, moved).fresh, 'default/other');
-  expect(stored.get('default/secrets/a')?.record?.issuedBy).toBe(ID);
+  const { record } = await world.object('default/configmaps/mesh-trust/ca.crt');
+  expect(stored.get('default/configmaps/mesh-trust/ca.crt')?.record).toEqual(record);
+  expect(record?.revisions[ID]).toBeDefined();
 });

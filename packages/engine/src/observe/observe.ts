@@ -1,10 +1,18 @@
-import { type ConsumerSeen, DISTRUST, type ObjectSeen, type Observed, ROTATE } from '@handover/core';
+import {
+  type ConsumerSeen,
+  DISTRUST,
+  type Leaf,
+  type ObjectSeen,
+  type Observed,
+  ROTATE,
+} from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import { EngineError, isCode } from '../error.ts';
-import { type Catalogue, liesElsewhere } from '../look/catalogue.ts';
+import { authorityRef, type Catalogue, liesElsewhere, secretOf } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
 import type { Adoption, ConsumerFound, LeafIssuers, Look, TakeLook } from '../look/look.ts';
+import { withoutMovedLeaves } from '../look/moved-leaves.ts';
 import { hasAsked, type Outputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
@@ -45,18 +53,21 @@ const inPlannersOrder = (seen: ObjectSeen, extras: readonly Certificate[]): Obje
   };
 };
 
-/** Stands for programs that still serve the leaf of a Secret that no Leaf asks for any more. */
-const keeperOf = (object: ObjectId, blocks: boolean): ConsumerSeen => ({
-  id: `${object} (no Leaf may have it any more: remove its files once no program uses them)`,
+/** Stands for programs that still serve the leaf of a Secret that no Leaf asks this authority for any more. Nothing can show that they stopped. */
+const keeperOf = (object: ObjectId, why: string, blocks: boolean): ConsumerSeen => ({
+  id: `${object} (${why})`,
   reload: 'restart',
   ownersWord: false,
   blocks,
   presents: [object],
   verifies: [],
   stripsCross: false,
-  instances: [],
+  instances: [{ uid: object, createdAt: undefined, ready: false, stamp: undefined, proofs: [] }],
   workload: undefined,
 });
+
+const LEAF_GONE = 'no Leaf may have it any more: remove its files once no program uses them';
+const LEAF_MOVED = 'its Leaf names another Authority, and may not move: see that Leaf';
 
 /** Outside its namespace, and in the hands of those there: a bundle that lacks a source is the administrators' to mend. */
 const marked = (seen: ObjectSeen, responsibilities: Responsibilities): ObjectSeen =>
@@ -139,16 +150,19 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   authorityIn(catalogue, id); // a name that no resource has is no file name
   const extras = await extrasFor(look, id);
   const before = await look.authorities.load(id);
-  const wanted = policyFor(catalogue, id, facts, extras, before);
+  const declared = policyFor(catalogue, id, facts, extras, before);
   const requests = await look.requests.pending(id);
-  const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
-  const claimed = new Set(await look.objects.issuedBy(id, asked));
+  const named = new Set([...declared.leaves.keys(), ...declared.bundles.keys()]);
+  const claimed = new Set(await look.objects.issuedBy(id, named));
 
   const read = new Map<ObjectId, StoredObject>();
-  await inParallel([...asked, ...claimed], CONCURRENT_READS, async (object) => {
+  await inParallel([...named, ...claimed], CONCURRENT_READS, async (object) => {
     const found = await look.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
+  const wanted = withoutMovedLeaves({ responsibilities: declared, record: before, catalogue, now }, read);
+  const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
+  for (const object of named) if (!asked.has(object)) read.delete(object);
   const outputs = await look.outputs.prepare(wanted.outputs);
   const stored = await believed(read, {
     authorities: look.authorities,
@@ -207,10 +221,13 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     (responsibilities.authority.metadata.annotations[name] ?? '')
       .split(',')
       .filter((item) => item.trim() !== '');
-  // Where consumers are found, the users of such a Secret are among them.
-  const inUse = facts.consumersFound
-    ? []
-    : orphans.filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
+  const isOthers = ({ spec, metadata }: Leaf): boolean =>
+    authorityRef(spec.authority, metadata.namespace) !== id;
+  const moved = new Set(catalogue.leaves.filter(isOthers).map(secretOf));
+  // Where consumers are found, the users of a Secret whose Leaf was deleted are among them.
+  const inUse = orphans
+    .filter((object) => !facts.consumersFound || moved.has(object))
+    .filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
   const given = look.given?.authority === id ? look.given.adoption : undefined;
   const adoption =
     record === undefined
@@ -231,7 +248,13 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
       objects,
       consumers: [
         ...consumers,
-        ...inUse.map((object) => keeperOf(object, !liesElsewhere(object, responsibilities))),
+        ...inUse.map((object) =>
+          keeperOf(
+            object,
+            moved.has(object) ? LEAF_MOVED : LEAF_GONE,
+            !liesElsewhere(object, responsibilities),
+          ),
+        ),
       ],
       rotate: [...requests.rotate, ...annotated(ROTATE)],
       distrust: [...requests.distrust, ...annotated(DISTRUST).map(Number)],

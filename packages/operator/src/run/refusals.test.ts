@@ -1,4 +1,4 @@
-import type { KubeObject } from '@handover/kube';
+import { type KubeObject, secrets } from '@handover/kube';
 import type { SeenRequest } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { OperatorWorld, placeOf } from '../../test/world.ts';
@@ -77,6 +77,25 @@ test('the status of a Leaf says why its Secret in another namespace could not be
   await says('Leaf', 'team/web', /no such luck/);
   allow();
   await says('Leaf', 'team/web', /^Issued/);
+});
+
+test('the status of a Leaf says that its Secret is another Authority’s, which stays as it is until someone deletes it', async () => {
+  await world.authority();
+  await world.authority({}, 'prod/other');
+  await world.leaf('prod/web');
+  world.operate();
+  await says('Leaf', 'prod/web', /^Issued/);
+  const before = (await world.secret('prod/web'))?.data;
+  const merge = { spec: { authority: 'other' } };
+  await world.kube.patch(RESOURCE_KINDS.Leaf, placeOf('prod/web'), { merge });
+  expect(await says('Leaf', 'prod/web', /^Refused/)).toMatch(
+    /LEAF_MOVED: its Secret holds a certificate of Authority prod\/mesh, .* take spec\.authority prod\/mesh again/,
+  );
+  await world.clock.advance(60_000);
+  expect((await world.secret('prod/web'))?.data).toEqual(before);
+  await world.kube.delete(secrets, placeOf('prod/web'));
+  await says('Leaf', 'prod/web', /^Issued/);
+  expect((await world.secret('prod/web'))?.data).not.toEqual(before);
 });
 
 test('the status of a TrustBundle says why a target could not be created', async () => {

@@ -111,14 +111,14 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
       created: past,
       ending: false,
       pending: false,
-      stamp: undefined,
+      stamp: nature.stamped,
       bundle: nature.verifies === undefined ? [] : [dates.ca],
       chain: nature.presents === undefined ? [] : [dates.leaf],
       bundleBehind: undefined,
       leafBehind: undefined,
     };
     const count = nature.unseen === true ? 0 : (nature.pods ?? 1);
-    consumers[id] = { pods: Array.from({ length: count }, () => pod), stamp: undefined };
+    consumers[id] = { pods: Array.from({ length: count }, () => pod), stamp: nature.stamped };
   }
   const initial: State = {
     now: BASE,

@@ -1,3 +1,4 @@
+import type { Stamp } from '@handover/core';
 import { duration } from '@handover/material';
 import { worldOf } from './build.ts';
 import type { ModelWorld, Nature } from './model.ts';
@@ -5,6 +6,8 @@ import { hot, promised, stubborn } from './natures.ts';
 
 /** Nobody knows of it; it only presents, because a verifier that misses two rotations is refused. */
 const shy: Nature = { reload: 'unknown', presents: 'sb', hidden: true, neverReloads: true };
+/** Its pods carry a stamp that this authority did not make. */
+const restored = (stamped: Stamp): Nature & { pods: number } => ({ ...stubborn('sb'), pods: 1, stamped });
 
 /** Consumers whose evidence is missing, unreadable or about another program. */
 export const evidenceWorlds: readonly ModelWorld[] = [
@@ -46,5 +49,22 @@ export const evidenceWorlds: readonly ModelWorld[] = [
     natures: { a: hot('sa'), shy, b: hot('sb') },
     others: ['sb'],
     budget: { rotations: 2 },
+  }),
+  worldOf('a restart-only consumer restored with the stamp of another cluster', {
+    natures: { a: hot('sa'), b: restored({ trust: 7, distrusts: 0, issuer: 7, leaf: '0' }) },
+  }),
+  worldOf('a restart-only consumer restored with a stamp that names no CA', {
+    natures: { a: hot('sa'), b: restored({ trust: 2, distrusts: 0, issuer: 2, leaf: '0' }) },
+  }),
+  worldOf('a restart-only consumer restored with the stamp of another CA of the same number', {
+    natures: { a: hot('sa'), b: restored({ trust: 2, distrusts: 0, issuer: 2, leaf: '0', ca: 'other' }) },
+  }),
+  worldOf('a restart-only consumer restored with the stamp of an earlier distrust', {
+    timeless: true,
+    natures: {
+      a: hot('sa'),
+      b: { reload: 'restart', verifies: 'sa', stamped: { trust: 1, distrusts: 1, ca: 'g1' } },
+    },
+    budget: { rotations: 1, distrusts: 1, restarts: 1 },
   }),
 ];

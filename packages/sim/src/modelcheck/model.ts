@@ -84,6 +84,8 @@ export interface Nature {
   readonly expires?: boolean;
   /** No template to stamp: only its owner can restart it. */
   readonly unrollable?: boolean;
+  /** It was restored with a stamp that this authority did not make. */
+  readonly stamped?: Stamp;
 }
 
 /** An object that another program writes; what is true of the program does not change. */

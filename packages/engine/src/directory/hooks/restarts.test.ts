@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { day, duration } from '@handover/material';
 import { expect, test, vi } from 'vitest';
@@ -62,6 +62,25 @@ test('a program that is restarted is what a rotation waits for, and its restart 
     expect.objectContaining({ name: 'program of Leaf default/web', evidence: 'restarted' }),
   );
   expect(said(home)).toEqual(['restarted']);
+});
+
+test('a program that is restarted restarts in each rotation although its record was copied from another machine', async () => {
+  const home = homes.with({ leaf: RESTARTS });
+  await pass(home);
+  await homes.rotate(home, 'r');
+  const [name = ''] = readdirSync(join(home.state, 'reloads'));
+  const file = join(home.state, 'reloads', name);
+  const copied = readFileSync(file, 'utf8').replaceAll(/2\.0\.2-[^"]*/g, '7.0.7-12345678');
+  writeFileSync(file, copied);
+  for (const id of ['s', 't']) await homes.rotate(home, id);
+  expect(copied).toContain('7.0.7');
+  // The program that the other machine restarted is restarted here once more.
+  expect(said(home)).toEqual([
+    'restart for leaf,trust of generation 2',
+    'restart for trust of generation 2',
+    'restart for leaf,trust of generation 3',
+    'restart for leaf,trust of generation 4',
+  ]);
 });
 
 test('a program that is restarted restarts after a renewal', async () => {

@@ -1,8 +1,15 @@
-import { type ConsumerSeen, formatStamp, type InstanceSeen, parseStamp, type Stamp } from '@handover/core';
+import {
+  believedStamp,
+  type ConsumerSeen,
+  formatStamp,
+  type InstanceSeen,
+  parseStamp,
+  type Stamp,
+} from '@handover/core';
 import { EngineError } from '../../error.ts';
 import type { AuthorityId, ObjectId, Rollouts } from '../../look/home.ts';
 import { definitionOf, type Hook, type HookRecord, restarts } from '../../look/hooks.ts';
-import type { ConsumerFound, EvidenceSource } from '../../look/look.ts';
+import type { AuthorityReader, ConsumerFound, EvidenceSource } from '../../look/look.ts';
 import type { Responsibilities } from '../../look/responsibilities.ts';
 import type { HookRecords } from './hook-records.ts';
 
@@ -50,8 +57,8 @@ const provenBy = (
   if (consumer.instances.length === 0) return [restarted];
   const { stamp } = restarted;
   if (showsTrust || stamp === undefined) return consumer.instances;
-  const { trust, distrusts } = stamp;
-  return consumer.instances.map((instance) => ({ ...instance, stamp: { trust, distrusts } }));
+  const { issuer: _issuer, leaf: _leaf, ...trusted } = stamp;
+  return consumer.instances.map((instance) => ({ ...instance, stamp: trusted }));
 };
 
 const isUser = (consumer: ConsumerFound, objects: readonly ObjectId[]): boolean =>
@@ -113,17 +120,25 @@ const joined = (
 };
 
 /** Both: one program may present a leaf for one consumer and verify for another. */
-const both = (a: Stamp | undefined, b: Stamp): Stamp =>
-  a === undefined
-    ? b
-    : {
-        ...(b.issuer === undefined ? a : b),
-        trust: Math.max(a.trust, b.trust),
-        distrusts: Math.max(a.distrusts, b.distrusts),
-      };
+const both = (a: Stamp | undefined, b: Stamp): Stamp => {
+  if (a === undefined) return b;
+  const { trust, ca } = a.trust > b.trust ? a : b;
+  const { issuer, leaf } = b.issuer === undefined ? a : b;
+  return {
+    trust,
+    distrusts: Math.max(a.distrusts, b.distrusts),
+    ...(issuer === undefined ? {} : { issuer }),
+    ...(leaf === undefined ? {} : { leaf }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+};
 
 /** A stamp is remembered as wanted; its hook runs beside the controller until the restart has worked. */
-export const restartRollouts = (hooksOf: RestartHooks, records: HookRecords): Rollouts => ({
+export const restartRollouts = (
+  hooksOf: RestartHooks,
+  records: HookRecords,
+  authorities: AuthorityReader,
+): Rollouts => ({
   stamp: async (consumer, expect, stamp, authority) => {
     const hook = hooksOf(authority).find((candidate) => versionOf(candidate) === expect);
     if (hook === undefined)
@@ -131,8 +146,11 @@ export const restartRollouts = (hooksOf: RestartHooks, records: HookRecords): Ro
         retry: 'now',
         path: consumer,
       });
+    const state = (await authorities.load(authority))?.state;
     await records.update(hook, (before) => {
-      const wanted = formatStamp(both(stampOf(before.wanted, authority), stamp));
+      // One that the authority did not make would stay in it without end.
+      const last = state && believedStamp(state, stampOf(before.wanted, authority));
+      const wanted = formatStamp(both(last, stamp));
       return { ...before, wanted: { ...before.wanted, [authority]: wanted } };
     });
   },
