@@ -1,5 +1,5 @@
 import { plan } from '@handover/core';
-import { type Home, type Planner, reconcile, sealed } from '@handover/engine';
+import { type Home, type KeyRef, type Planner, reconcile, sealed } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { expect, it } from 'vitest';
 import type { FaultName } from './faults.ts';
@@ -102,6 +102,25 @@ it(
       });
     };
     expect(await failure(meddle)).toBe('key');
+  },
+  PATIENCE,
+);
+
+it(
+  'the simulator sees through a home or an engine that keeps the key of a CA that stays trusted for another namespace',
+  async () => {
+    const meddle = (home: Home): Home => {
+      const keys: Map<number, KeyRef> = new Map();
+      return withAuthorities(home, (id, expected, record) => {
+        for (const [number, key] of record.keys) keys.set(number, key);
+        const kept = record.state.generations.flatMap(({ number, role }) => {
+          const key = role === 'retained' ? keys.get(number) : undefined;
+          return key === undefined ? [] : [[number, key] as const];
+        });
+        return home.authorities.swap(id, expected, { ...record, keys: new Map([...record.keys, ...kept]) });
+      });
+    };
+    expect(await failure(meddle, [], 20)).toBe('key');
   },
   PATIENCE,
 );

@@ -1,4 +1,4 @@
-import { type Action, plan, withRole } from '@handover/core';
+import { type Action, isElsewhere, plan, withRole } from '@handover/core';
 import { duration } from '@handover/material';
 import { expect, it } from 'vitest';
 import { credulous, force, rolesOf, sabotaged, shows, stale } from '../test/sabotage.ts';
@@ -151,4 +151,9 @@ it('the checker sees through a planner that does not remember what it signed for
 it('the checker sees through a planner that keeps a CA trusted for workloads of another namespace that show a newer leaf', async () => {
   const broken = stepping((action) => (action.kind === 'drop' ? undefined : action));
   expect(await shows(broken, 'liveness', { faults: [], from: 27 })).toBe(true);
+});
+
+it('the checker sees through a planner that never rolls a workload of another namespace, and so never drops its CA', async () => {
+  const broken = stepping((action) => (action.kind === 'stamp' && isElsewhere(action) ? undefined : action));
+  expect(await shows(broken, 'liveness', { faults: [], from: 23 })).toBe(true);
 });

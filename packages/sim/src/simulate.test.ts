@@ -61,6 +61,15 @@ describe('worlds that once found a fault of the engine', () => {
   );
 });
 
+it('workloads of another namespace get leaves of the new CA, and the old one is dropped once they show them', async () => {
+  const lines = await trace(27, { strategy: 'phased', faults: [] });
+  const first = (text: RegExp): number => lines.findIndex((line) => text.test(line));
+  const written = first(/elsewhere\/secrets\/\w+ is written: \[leaf of 2/);
+  const dropped = first(/"kind":"drop","generation":1/);
+  expect(written).toBeGreaterThan(0);
+  expect(dropped).toBeGreaterThan(Math.max(written, first(/"kind":"retire","generation":1,"retain"/)));
+});
+
 it('a seed gives the same answer every time', async () => {
   for (const seed of [1, 2, 3, 17]) {
     expect(await runSeed(seed, { strategy: 'phased' })).toEqual(await runSeed(seed, { strategy: 'phased' }));

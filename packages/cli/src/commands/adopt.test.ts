@@ -79,22 +79,21 @@ test('rotate --wait, status and distrust name an adopted CA that stays trusted f
   const until = new Date(Math.ceil(ca.certificate.notAfter / 1000) * 1000).toISOString();
   const day = until.slice(0, 10);
   const kept = `stays trusted, its key destroyed, for leaves whose users cannot be seen, until ${day} at most`;
-  expect(
-    await at(0, 'rotate', 'default/internal', '--id', 'away', '--wait', '--timeout', '1h'),
-  ).toMatchObject({
+  for (const seconds of [0, 200, 400]) await at(seconds, 'rotate', 'default/internal', '--id', 'away');
+  expect(await at(600, 'rotate', 'default/internal', '--id', 'away', '--wait')).toMatchObject({
     code: 0,
     stdout: `rotation away of default/internal is complete\nCA generation 1 ${kept}\n`,
   });
-  expect((await at(4000, 'status')).stdout).toContain(`\n  CA generation 1: ${kept}\n`);
-  const [, retained] = (await status(4000)).generations;
+  expect((await at(600, 'status')).stdout).toContain(`\n  CA generation 1: ${kept}\n`);
+  const [, retained] = (await status(600)).generations;
   expect(retained).toMatchObject({ role: 'retained', trustedFor: ['leaves whose users cannot be seen'] });
   expect(retained.trustedUntil.slice(0, 10)).toBe(day);
-  const dry = await at(4000, 'distrust', 'default/internal', '--generation', '1');
+  const dry = await at(600, 'distrust', 'default/internal', '--generation', '1');
   expect(dry.stdout).toBe(
     'fails until it shows a newer certificate: any program with a leaf of CA generation 1 that cannot be seen\nnothing was changed; add --yes to distrust CA generation 1\n',
   );
   expect(
-    JSON.parse((await at(4000, 'distrust', 'default/internal', '--generation', '1', '--json')).stdout),
+    JSON.parse((await at(600, 'distrust', 'default/internal', '--generation', '1', '--json')).stdout),
   ).toMatchObject({
     wouldFailElsewhere: ['any program with a leaf of CA generation 1 that cannot be seen'],
   });

@@ -67,12 +67,12 @@ Examples:
       const advice = `it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate ${authority} --id ${id} --wait --home ${flags.home}`;
       const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout, advice };
       const { by, ...standing } = await withHome(flags, context, async (open) => {
-        const { catalogue, authorities } = await open.look();
+        const { catalogue, authorities, facts } = await open.look();
         authorityIn(catalogue, authority);
         const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
         if (!known) {
           // Said before it is asked for; what cannot be read now is named by the look that follows.
-          const behind = await behindNow(open, authority);
+          const behind = facts.oneOwner === true ? [] : await behindNow(open, authority);
           if (behind.length > 0) context.stderr.write(`${behind.map(printable).join('\n')}\n`);
           await open.home.requests.ask({ authority, rotate: id });
         }

@@ -1,5 +1,5 @@
 import { statusOf } from '@handover/engine';
-import { configMaps, events, type KubeObject, pods } from '@handover/kube';
+import { configMaps, events, type KubeObject, pods, secrets } from '@handover/kube';
 import { parseCertificates } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
 import { OperatorWorld } from '../../test/world.ts';
@@ -42,23 +42,30 @@ const condition = async (type: string): Promise<string | undefined> => {
   return conditions.find((one) => one.type === type && one.status === 'True')?.message;
 };
 
-test('a namespace that issueTo selects no longer keeps the CA of its certificates trusted, without the key', async () => {
-  await presenting(TO_PAY);
-  const isRefused = async (): Promise<true | undefined> => {
-    const leaf = await world.kube.get(RESOURCE_KINDS.Leaf, { namespace: 'pay', name: 'api' });
-    return JSON.stringify(leaf).includes('namespaceSelector of the Authority does not allow') || undefined;
-  };
-  const merge = { spec: { issueTo: { namespaceSelector: null } } };
-  await world.kube.patch(RESOURCE_KINDS.Authority, MESH, { merge });
-  await world.until(isRefused, 'the refusal of the Leaf');
-  await world.rotate();
-  await world.retained('pay/secrets/api (holds no newer leaf)');
-  expect(await world.blockers()).toEqual([]);
-  expect(await trusted()).toBe(2);
-  // Its pod still shows that certificate: the CA is not dropped while it lives.
-  await world.clock.advance(600_000);
-  expect(await trusted()).toBe(2);
-});
+test.each([
+  ['', false],
+  [', also when its Secret is gone', true],
+])(
+  'a namespace that issueTo selects no longer keeps the CA of its certificates trusted, without the key%s',
+  async (_also, isGone) => {
+    await presenting(TO_PAY);
+    const isRefused = async (): Promise<true | undefined> => {
+      const leaf = await world.kube.get(RESOURCE_KINDS.Leaf, { namespace: 'pay', name: 'api' });
+      return JSON.stringify(leaf).includes('namespaceSelector of the Authority does not allow') || undefined;
+    };
+    const merge = { spec: { issueTo: { namespaceSelector: null } } };
+    await world.kube.patch(RESOURCE_KINDS.Authority, MESH, { merge });
+    await world.until(isRefused, 'the refusal of the Leaf');
+    if (isGone) await world.kube.delete(secrets, { namespace: 'pay', name: 'api' });
+    await world.rotate();
+    await world.retained('pay/secrets/api (holds no newer leaf)');
+    expect(await world.blockers()).toEqual([]);
+    expect(await trusted()).toBe(2);
+    // Its pod still shows that certificate: the CA is not dropped while it lives.
+    await world.clock.advance(600_000);
+    expect(await trusted()).toBe(2);
+  },
+);
 
 test('issueTo.patience drops a retained CA, and who is overtaken is named before in the status and after in an Event', async () => {
   await presenting({ ...TO_PAY, patience: '3m' });
