@@ -25,6 +25,8 @@ const NO_CONNECTION = new RegExp(
     'connection was lost|^(?!.*OpenSSL Error).*A TLS error occurred',
     'Protocol error Client \\(null\\) sending CONNECT', // a broker that goes away before it answers
     "can't contact", // ldapwhoami
+    // GnuTLS, in ldapwhoami: a server that goes away in mid-handshake. One that refuses sends a fatal alert.
+    'Error in the push function|connection was non-properly terminated',
     '^no answer', // a call that was ended after its longest time
     'Unexpected LDAP response|BIO_read failed', // openssl, before TLS
   ].join('|'),
