@@ -1,9 +1,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
-import { connect } from 'node:tls';
+import { connect, createServer } from 'node:tls';
 import { freePort, PROGRAM } from '@handover/test-api-server';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { directory, example, handover, rotatedTwice, started } from './around.ts';
 import { program } from './programs.ts';
 
@@ -73,6 +74,41 @@ const KINDS: Readonly<Record<string, (dir: string) => Made>> = {
   'easy-rsa': byEasyRsa,
 };
 
+/** A laptop's certificate, signed by the CA's owner with openssl before Handover knew the CA. */
+const laptopOf = (dir: string, { certificate, key }: Made): Made => {
+  openssl(dir, 'genrsa', '-out', 'laptop.key', '2048');
+  openssl(dir, 'req', '-new', '-key', 'laptop.key', '-subj', '/CN=laptop', '-out', 'laptop.csr');
+  const by = ['-CA', certificate, '-CAkey', key, '-set_serial', '7', '-days', '300'];
+  openssl(dir, 'x509', '-req', '-in', 'laptop.csr', ...by, '-out', 'laptop.crt');
+  return { certificate: join(dir, 'laptop.crt'), key: join(dir, 'laptop.key') };
+};
+
+/** What a server that trusts the bundle says of such a client: the name in its certificate. */
+const welcomed = async (dir: string, laptop: Made): Promise<string> => {
+  const file = (name: string): Buffer => readFileSync(join(dir, 'out/default/secrets/web', name));
+  const options = { cert: file('tls.crt'), key: file('tls.key'), ca: file('ca.crt'), requestCert: true };
+  const server = createServer(options, (socket) =>
+    socket.end(String(socket.getPeerCertificate().subject.CN)),
+  );
+  onTestFinished(() => void server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return new Promise((resolve) => {
+    const identity = { cert: readFileSync(laptop.certificate), key: readFileSync(laptop.key) };
+    const socket = connect({
+      port,
+      host: '127.0.0.1',
+      servername: 'localhost',
+      ca: file('ca.crt'),
+      ...identity,
+    });
+    let said = '';
+    socket.on('data', (bytes) => (said += bytes));
+    socket.on('error', (error) => resolve(error.message));
+    socket.on('close', () => resolve(said));
+  });
+};
+
 /** One handshake; undefined: success. */
 const call = (port: number, ca: string | Buffer): Promise<string | undefined> =>
   new Promise((resolve) => {
@@ -120,6 +156,7 @@ test.each(Object.entries(KINDS))(
   async (_kind, make) => {
     const { dir, port } = await home();
     const made = make(directory());
+    const laptop = laptopOf(directory(), made);
     expect(await adopt(dir, made)).toMatchObject({ code: 0 });
     await handover('run', dir, '--once');
     const ca = join(dir, 'out/default/configmaps/internal-trust/ca.crt');
@@ -133,6 +170,7 @@ test.each(Object.entries(KINDS))(
     expect(await call(port, old)).toBeUndefined();
     // It stays trusted, without its key: it may have signed certificates that nothing here shows.
     expect(readFileSync(ca, 'utf8')).toContain(old.toString('utf8').trim().split('\n').at(-2));
+    expect(await welcomed(dir, laptop)).toBe('laptop');
   },
 );
 
