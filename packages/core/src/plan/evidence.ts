@@ -150,11 +150,16 @@ const detailOf = (
   missing: readonly InstanceSeen[],
 ): string => {
   const nameOf = ({ name, uid }: InstanceSeen): string => name ?? uid;
+  const { workload } = consumer;
   const isOneOf = consumer.instances.length > 1;
+  /** Where a probe has to show the leaf, its restart alone is no evidence of it, and yet it was restarted. */
+  const wasRestarted = (instance: InstanceSeen): boolean =>
+    started(instance) !== undefined ||
+    (workload?.rolling === false && started({ ...instance, stamp: workload.stamp }) !== undefined);
   const contradictionIn = (instance: InstanceSeen): string | undefined => {
     const read = instance.proofs.map(reads);
     if (read.includes('shows')) return 'its status document and its handshake disagree';
-    return read.includes('denies') && started(instance) !== undefined
+    return read.includes('denies') && wasRestarted(instance)
       ? `it was restarted and still shows ${about === 'leaf' ? 'the old certificate' : 'the old CAs'}: does it start from a copy that it keeps?`
       : undefined;
   };
