@@ -43,10 +43,10 @@ Examples:
       const { resources, randomSecrets } = askedResources(flags);
       const workplace = await (await openerOf(flags.home)).workplace(flags, resources, context);
       try {
-        // Of JSON stdout holds one document, which comes at the end.
-        const says = flags.json === true ? context.stderr : context.stdout;
+        // The JSON document says it too, at its end: each stream holds one document at most.
         const onBegin = (ahead: RotationAhead): void => {
-          for (const line of aheadLines(ahead)) says.write(`${printable(line)}\n`);
+          if (flags.json === true) return;
+          for (const line of aheadLines(ahead)) context.stdout.write(`${printable(line)}\n`);
         };
         const first = await workplace.run({
           overwrite: flags.overwrite === true,

@@ -56,7 +56,7 @@ const authorityLines = (
       ({ name, evidence, at, remark }) =>
         `  consumer ${name}  ${evidence ?? 'no evidence yet'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
-    ...restsText(authority.restsOnTime).map((phrase) => `  ${phrase}`),
+    ...restsText(authority.restsOnTime, { atRest: phase === 'Stable' }).map((phrase) => `  ${phrase}`),
     ...more(hooks, (hook) => `  ${hookText(hook, colours)}`),
     ...lastRotation(authority.history),
   ];

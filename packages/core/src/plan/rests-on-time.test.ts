@@ -102,3 +102,14 @@ test('sentences group consumers by what nothing shows of them, and name reloadWi
   ]);
   expect(restsText([])).toEqual([]);
 });
+
+test('at rest sentences leave out objects that nobody is declared to use', () => {
+  const story = new Story().leaf('web').set({ consumersFound: false }).consumer('pod', one());
+  story.run();
+  const all = restsOnTime(story.seen, story.policy);
+  expect(all).toMatchObject([{ consumer: 'pod' }, { consumer: 'readers of trust', undeclared: true }]);
+  expect(restsText(all).join()).toContain('readers of trust');
+  expect(restsText(all, { atRest: true })).toEqual([
+    'rests on reloadWithin (3 min): pod (nothing shows what it has loaded)',
+  ]);
+});

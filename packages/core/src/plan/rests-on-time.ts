@@ -16,6 +16,8 @@ export interface RestsOnTime {
   readonly unseen: readonly Loaded[];
   /** `reloadWithin`: the time that counts as evidence. */
   readonly withinSeconds: number;
+  /** No consumer is declared for an object: where consumers are not found, its owner gave this word by declaring none. */
+  readonly undeclared?: true;
 }
 
 const speaksOf = (proof: Proof, about: Loaded, object: string, { presents }: ConsumerSeen): boolean => {
@@ -47,10 +49,14 @@ const undeclared = (seen: Observed, { leaves, bundles }: Policy): readonly Omit<
   return [
     ...[...held, ...bundles]
       .filter(({ object }) => !read.has(object))
-      .map(({ object }) => ({ consumer: `readers of ${object}`, unseen: ['trust'] as const })),
+      .map(({ object }) => ({ consumer: `readers of ${object}`, unseen: ['trust'] as const, undeclared: true as const })),
     ...held
       .filter(({ object }) => !presented.has(object))
-      .map(({ object }) => ({ consumer: `servers that present ${object}`, unseen: ['leaf'] as const })),
+      .map(({ object }) => ({
+        consumer: `servers that present ${object}`,
+        unseen: ['leaf'] as const,
+        undeclared: true as const,
+      })),
   ];
 };
 
@@ -85,15 +91,25 @@ const UNSEEN_WORDS = {
 /** Names in one sentence; `--json` has them all. */
 const MOST_NAMES = 20;
 
+export interface RestsTextOptions {
+  /** Nothing is under way: objects that nobody is declared to use are left out. Default: false. */
+  readonly atRest?: boolean;
+}
+
 /** The one place where they become sentences: for status, plan and certgen. No capital, no full stop. */
-export const restsText = (resting: readonly RestsOnTime[], mostNames = MOST_NAMES): readonly string[] =>
+export const restsText = (
+  resting: readonly RestsOnTime[],
+  { atRest = false }: RestsTextOptions = {},
+): readonly string[] =>
   (['trust+leaf', 'trust', 'leaf'] as const).flatMap((unseen) => {
-    const some = resting.filter((one) => one.unseen.join('+') === unseen);
+    const some = resting.filter(
+      (one) => one.unseen.join('+') === unseen && !(atRest && one.undeclared === true),
+    );
     const [first] = some;
     if (first === undefined) return [];
     const names = listed(
       some.map(({ consumer }) => consumer),
-      mostNames,
+      MOST_NAMES,
     );
     const within = lengthOf(first.withinSeconds * second);
     const what = UNSEEN_WORDS[unseen][some.length === 1 ? 0 : 1];
