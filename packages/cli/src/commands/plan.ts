@@ -66,7 +66,9 @@ Examples:
         for (const { authority, plan: made, refused, restsOnTime: resting } of plans)
           for (const line of [
             ...explain(made),
-            ...restsText(resting, { atRest: made.phase === 'Stable' && made.actions.length === 0 }).map(sentenceOf),
+            ...restsText(resting, { atRest: made.phase === 'Stable' && made.actions.length === 0 }).map(
+              sentenceOf,
+            ),
             ...refused.map(({ leaf, why }) => `Leaf ${leaf}: ${why}`),
           ])
             context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);

@@ -41,7 +41,10 @@ const mayRest = (consumer: ConsumerSeen, { consumersFound }: Policy): boolean =>
 };
 
 /** Objects that nobody is declared to read, or to present, where consumers are declared and not found. */
-const undeclared = (seen: Observed, { leaves, bundles }: Policy): readonly Omit<RestsOnTime, 'withinSeconds'>[] => {
+const undeclared = (
+  seen: Observed,
+  { leaves, bundles }: Policy,
+): readonly Omit<RestsOnTime, 'withinSeconds'>[] => {
   const exists = new Map<string, ObjectSeen>(seen.objects.map((object) => [object.id, object]));
   const read = new Set(seen.consumers.flatMap(({ verifies }) => verifies));
   const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
@@ -49,7 +52,11 @@ const undeclared = (seen: Observed, { leaves, bundles }: Policy): readonly Omit<
   return [
     ...[...held, ...bundles]
       .filter(({ object }) => !read.has(object))
-      .map(({ object }) => ({ consumer: `readers of ${object}`, unseen: ['trust'] as const, undeclared: true as const })),
+      .map(({ object }) => ({
+        consumer: `readers of ${object}`,
+        unseen: ['trust'] as const,
+        undeclared: true as const,
+      })),
     ...held
       .filter(({ object }) => !presented.has(object))
       .map(({ object }) => ({
@@ -71,7 +78,9 @@ export const restsOnTime = (seen: Observed, policy: Policy): readonly RestsOnTim
   const found = namedFirst.flatMap((consumer) => {
     if (!mayRest(consumer, policy)) return [];
     const unseen: readonly Loaded[] = [
-      ...(consumer.verifies.some((object) => isUnseen(consumer, 'trust', object)) ? (['trust'] as const) : []),
+      ...(consumer.verifies.some((object) => isUnseen(consumer, 'trust', object))
+        ? (['trust'] as const)
+        : []),
       ...(consumer.presents.some((object) => isUnseen(consumer, 'leaf', object)) ? (['leaf'] as const) : []),
     ];
     return unseen.length === 0 ? [] : [{ consumer: consumer.id, unseen }];

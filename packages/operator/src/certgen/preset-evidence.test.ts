@@ -134,7 +134,13 @@ const deploy = async (
   await kube.create(pods, {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace: NAMESPACE, labels, annotations, ownerReferences: owner('apps/v1', 'ReplicaSet') },
+    metadata: {
+      name,
+      namespace: NAMESPACE,
+      labels,
+      annotations,
+      ownerReferences: owner('apps/v1', 'ReplicaSet'),
+    },
     spec,
   } as KubeObject);
   await kube.patch(

@@ -30,24 +30,20 @@ test.each<[string, Rollable, object, string | undefined, string | undefined]>([
     undefined,
     'one replica: it is down',
   ],
-  ...[2, '100%'].map(
-    (maxUnavailable): [string, Rollable, object, undefined, string] => [
-      `all of two at once: ${maxUnavailable}`,
-      'Deployment',
-      { replicas: 2, strategy: { rollingUpdate: { maxUnavailable } } },
-      undefined,
-      'lets all 2 replicas stop at once: it is down',
-    ],
-  ),
-  ...[1, '99%', undefined].map(
-    (maxUnavailable): [string, Rollable, object, undefined, undefined] => [
-      `one of two at a time: ${maxUnavailable}`,
-      'Deployment',
-      { replicas: 2, strategy: { rollingUpdate: { maxUnavailable } } },
-      undefined,
-      undefined,
-    ],
-  ),
+  ...[2, '100%'].map((maxUnavailable): [string, Rollable, object, undefined, string] => [
+    `all of two at once: ${maxUnavailable}`,
+    'Deployment',
+    { replicas: 2, strategy: { rollingUpdate: { maxUnavailable } } },
+    undefined,
+    'lets all 2 replicas stop at once: it is down',
+  ]),
+  ...[1, '99%', undefined].map((maxUnavailable): [string, Rollable, object, undefined, undefined] => [
+    `one of two at a time: ${maxUnavailable}`,
+    'Deployment',
+    { replicas: 2, strategy: { rollingUpdate: { maxUnavailable } } },
+    undefined,
+    undefined,
+  ]),
   ['no replica', 'Deployment', { replicas: 0 }, undefined, undefined],
   ['one of a set', 'StatefulSet', { replicas: 1 }, undefined, 'one replica: it is down'],
   ['Recreate', 'Deployment', { strategy: { type: 'Recreate' } }, undefined, 'Recreate'],

@@ -58,8 +58,14 @@ const PERCENT = /^(\d{1,3})%$/;
 
 /** How many pods `maxUnavailable` lets a rollout stop at once; a percentage is rounded down, and default are 25 % (Deployment) or one pod. */
 const mostAway = (kind: 'Deployment' | 'StatefulSet', spec: unknown): number => {
-  const said = at(spec, kind === 'Deployment' ? 'strategy' : 'updateStrategy', 'rollingUpdate', 'maxUnavailable');
-  const [, percent] = PERCENT.exec(typeof said === 'string' ? said : kind === 'Deployment' ? '25%' : '') ?? [];
+  const said = at(
+    spec,
+    kind === 'Deployment' ? 'strategy' : 'updateStrategy',
+    'rollingUpdate',
+    'maxUnavailable',
+  );
+  const [, percent] =
+    PERCENT.exec(typeof said === 'string' ? said : kind === 'Deployment' ? '25%' : '') ?? [];
   if (typeof said === 'number') return said;
   return percent === undefined ? 1 : Math.floor((replicasOf(spec) * Number(percent)) / 100);
 };
