@@ -1,8 +1,9 @@
-import { minute } from '@handover/material';
+import { day, minute } from '@handover/material';
 import { expect, test } from 'vitest';
 import { Story, T0 } from '../../test/story.ts';
 import type { ConsumerSeen, Proof, Unread } from './observed.ts';
 import { type RestsOnTime, restsOnTime, restsText } from './rests-on-time.ts';
+import { shownFor } from './shown.ts';
 
 const one = (
   proofs: readonly Proof[] = [],
@@ -85,6 +86,42 @@ test('where consumers are declared, objects without one rest on time, and progra
     'readers of trust',
   ]);
 });
+
+test.each([true, false])(
+  'the list names those that the last step takes as settled, and no other (consumers found: %s)',
+  (consumersFound) => {
+    const silent = { ...one(), presents: ['web'], verifies: ['web'] };
+    const story = new Story()
+      .leaf('web')
+      .leaf('spare')
+      .set({ consumersFound })
+      .consumer('silent', silent)
+      .consumer('shows', silent)
+      .consumer('field', { reload: 'field', instances: [], verifies: ['trust'] });
+    if (consumersFound)
+      story.consumer('readers of spare', { ...silent, presents: ['spare'], verifies: ['spare'] });
+    story.acknowledge('shows');
+    story.run();
+    story.pass(day);
+    story.rotate = ['monday'];
+    for (let passes = 0; passes < 50; passes++) {
+      story.acknowledge('shows');
+      const { actions } = story.plan();
+      const step = actions.find(({ kind }) => kind === 'retire');
+      if (step?.kind === 'retire') {
+        const settled = shownFor(story.seen, story.policy, story.now, step).filter(
+          ({ by }) => by === 'settled',
+        );
+        const listed = restsOnTime(story.seen, story.policy).map(({ consumer }) => consumer);
+        expect(settled.map(({ consumer }) => consumer).sort()).toEqual(listed.sort());
+        return;
+      }
+      for (const action of actions) story.act(action);
+      if (actions.length === 0) story.pass(minute);
+    }
+    throw new Error('the rotation does not end');
+  },
+);
 
 test('sentences group consumers by what nothing shows of them, and name reloadWithin', () => {
   const withinSeconds = (3 * minute) / 1_000;
