@@ -7,7 +7,7 @@ import { handover, NOW, type Ran } from '../../test/capture.ts';
 
 const resource = (kind: string, name: string, spec: string): string =>
   `apiVersion: handover.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
-/** One server that shows nothing, and a Leaf that nobody is declared to use. */
+/** One server that shows nothing, and a Leaf without a declared consumer. */
 const MESH = [
   resource(
     'Authority',
@@ -31,7 +31,7 @@ const on = (minutes: number, command: string, ...args: readonly string[]): Promi
     now: instant(NOW + minutes * minute),
   });
 
-test('before a rotation, status and plan name the consumers for which time counts as evidence; during one also Leaves that no consumer is declared for', async () => {
+test('before a rotation, status and plan name the consumers for which time counts as evidence; during one also Leaves without a declared consumer', async () => {
   await on(0, 'certgen');
   for (const [command, line] of [
     ['status', `  ${DB}`],

@@ -88,7 +88,7 @@ test('where consumers are declared, objects without one rest on time, and progra
 });
 
 test.each([true, false])(
-  'the list names those that the last step takes as settled, and no other (consumers found: %s)',
+  'the list names the consumers that the last step takes as settled, and no others (consumers found: %s)',
   (consumersFound) => {
     const silent = { ...one(), presents: ['web'], verifies: ['web'] };
     const story = new Story()
@@ -140,7 +140,7 @@ test('sentences group consumers by what nothing shows of them, and name reloadWi
   expect(restsText([])).toEqual([]);
 });
 
-test('at rest sentences leave out objects that nobody is declared to use', () => {
+test('at rest sentences leave out objects without a declared consumer', () => {
   const story = new Story().leaf('web').set({ consumersFound: false }).consumer('pod', one());
   story.run();
   const all = restsOnTime(story.seen, story.policy);

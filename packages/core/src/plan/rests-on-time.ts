@@ -1,5 +1,5 @@
 import { second } from '@handover/material';
-import type { ConsumerSeen, ObjectSeen, Observed, Proof } from './observed.ts';
+import type { ConsumerSeen, Observed, Proof } from './observed.ts';
 import type { Policy } from './policy.ts';
 import { lengthOf, listed } from './waiting.ts';
 
@@ -8,7 +8,7 @@ type Loaded = 'trust' | 'leaf';
 
 /**
  * A consumer that shows nothing of what it has loaded: before an old CA goes, the time since a write stands in for evidence, by the word
- * of its owner. What an owner declared and nobody can read is not among them: that blocks.
+ * of its owner. Declared evidence that cannot be read is not among them: it blocks.
  */
 export interface RestsOnTime {
   /** Or "readers of …", "servers that present …", where no consumer is declared for an object. */
@@ -40,12 +40,12 @@ const mayRest = (consumer: ConsumerSeen, { consumersFound }: Policy): boolean =>
   return consumersFound ? consumer.ownersWord && consumer.instances.length > 0 : true;
 };
 
-/** Objects that nobody is declared to read, or to present, where consumers are declared and not found. */
+/** Objects without a declared reader or presenter, where consumers are declared and not found. */
 const undeclared = (
   seen: Observed,
   { leaves, bundles }: Policy,
 ): readonly Omit<RestsOnTime, 'withinSeconds'>[] => {
-  const exists = new Map<string, ObjectSeen>(seen.objects.map((object) => [object.id, object]));
+  const exists = new Set(seen.objects.map(({ id }) => id));
   const read = new Set(seen.consumers.flatMap(({ verifies }) => verifies));
   const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
   const held = leaves.filter(({ object }) => exists.has(object));
@@ -70,7 +70,7 @@ const undeclared = (
 /** Whether it is a program that is known, and not a word about programs that are not. */
 const isNamed = ({ instances }: ConsumerSeen): boolean => instances.some(({ name }) => name !== undefined);
 
-/** For whom a rotation of this authority takes time as evidence, programs with a name first. For people: no step rests on this list. */
+/** Consumers for which a rotation takes time as evidence, programs with a name first. For people: no step rests on this list. */
 export const restsOnTime = (seen: Observed, policy: Policy): readonly RestsOnTime[] => {
   // Without a CA there is nothing to rotate.
   if (seen.authority === undefined) return [];
@@ -101,7 +101,7 @@ const UNSEEN_WORDS = {
 const MOST_NAMES = 20;
 
 export interface RestsTextOptions {
-  /** Nothing is under way: objects that nobody is declared to use are left out. Default: false. */
+  /** Nothing is under way: objects without a declared consumer are left out. Default: false. */
   readonly atRest?: boolean;
 }
 

@@ -42,7 +42,7 @@ export interface Interrupted {
 /** What a rotation of an authority has ahead, as far as its consumers show. */
 export interface RotationAhead {
   readonly authority: AuthorityId;
-  /** For whom it takes the time since a write as evidence. */
+  /** Consumers for which it takes the time since a write as evidence. */
   readonly restsOnTime: readonly RestsOnTime[];
   readonly willInterrupt: readonly Interrupted[];
 }

@@ -30,7 +30,7 @@ export interface AuthorityStatus {
   }[];
   readonly leaves: readonly LeafReport[];
   readonly consumers: readonly ConsumerStatus[];
-  /** Consumers for whom a rotation takes the time since a write as evidence, because nothing shows what they have loaded. */
+  /** Consumers for which a rotation takes the time since a write as evidence, because nothing shows what they have loaded. */
   readonly restsOnTime: readonly RestsOnTime[];
   /** Hooks that tell programs of its files. */
   readonly hooks: readonly HookStatus[];

@@ -213,7 +213,7 @@ test('S3.7 an annotated pod on whose port nothing listens keeps the old CA, and 
   expect(await generations()).toBe(2);
 }, 60_000);
 
-test('before a rotation begins, it is said for whom time counts as evidence and whom a restart interrupts; afterwards, and at rest, nothing is', async () => {
+test('certgen names the consumers for which time counts as evidence, and the workloads that a restart interrupts, before a rotation begins; not afterwards, and not at rest', async () => {
   expect((await run()).began).toEqual([]);
   const gateway = await MtlsServer.start('envoy-gateway');
   await deploy('envoy-gateway', 'envoy-gateway', { 'handover.dev/probe': `${gateway.port}/mtls` });
