@@ -1,5 +1,5 @@
 import type { Resource } from '@handover/core';
-import type { CertgenResult, Home, RandomSecret, TakeLook, Unusable } from '@handover/engine';
+import type { CertgenOptions, CertgenResult, Home, RandomSecret, TakeLook, Unusable } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import type { Command } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
@@ -27,10 +27,7 @@ export interface OpenHome {
 
 /** A home for `handover certgen`, which makes things itself. */
 export interface Workplace {
-  run(options: {
-    readonly overwrite: boolean;
-    readonly rotationId?: string | undefined;
-  }): Promise<readonly CertgenResult[]>;
+  run(options: CertgenOptions): Promise<readonly CertgenResult[]>;
   /** Resources that name one which is not declared. */
   unmet(): Promise<readonly Unusable[]>;
   makeRandomSecret(secret: RandomSecret): Promise<boolean>;

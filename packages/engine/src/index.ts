@@ -18,6 +18,8 @@ export {
   type CertgenOptions,
   type CertgenResult,
   certgen,
+  type Interrupted,
+  type RotationAhead,
   takingOver,
 } from './certgen/certgen.ts';
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';

@@ -1,11 +1,12 @@
-import { waitingText } from '@handover/core';
-import { type CertgenResult, unusableLine } from '@handover/engine';
+import { restsText, waitingText } from '@handover/core';
+import { type CertgenResult, type RotationAhead, unusableLine } from '@handover/engine';
 import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { CliError } from '../error.ts';
 import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
+import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
 interface Flags extends HomeFlags, WaitFlags {
@@ -29,7 +30,8 @@ a Leaf that its Authority refuses, or a resource that names one which is not dec
 
 On Kubernetes the CA is in a Secret of the Job's own namespace (change it with --operator-namespace). Every run updates the
 caBundle of a webhook. A workload that reads its files only when it starts is restarted once per rotation; the run waits for
-that, about 12 s. docs/recipes/envoy-gateway.md lists the rights that a Job needs. A directory has no webhooks and no
+that, about 12 s. Before a rotation begins, the run names the consumers that show nothing of what they have loaded, for which it
+takes the time reloadWithin as evidence, and the workloads that a restart interrupts (WillInterrupt). docs/recipes/envoy-gateway.md lists the rights that a Job needs. A directory has no webhooks and no
 workloads.
 
 Examples:
@@ -41,14 +43,20 @@ Examples:
       const { resources, randomSecrets } = askedResources(flags);
       const workplace = await (await openerOf(flags.home)).workplace(flags, resources, context);
       try {
+        // The JSON document says it too, at its end: each stream holds one document at most.
+        const onBegin = (ahead: RotationAhead): void => {
+          if (flags.json === true) return;
+          for (const line of aheadLines(ahead)) context.stdout.write(`${printable(line)}\n`);
+        };
         const first = await workplace.run({
           overwrite: flags.overwrite === true,
           rotationId: flags.rotationId,
+          onBegin,
         });
         const made: string[] = [];
         for (const secret of randomSecrets)
           if (await workplace.makeRandomSecret(secret)) made.push(secret.object);
-        const { results, written } = await goOn(workplace, first, flags, context);
+        const { results, written } = await goOn(workplace, first, flags, context, onBegin);
         context.stdout.write(
           flags.json === true
             ? `${JSON.stringify({ written: written + made.length, made, authorities: results })}\n`
@@ -65,6 +73,12 @@ Examples:
     });
 };
 
+/** What a rotation that is about to begin rests on, and what it interrupts. */
+const aheadLines = ({ authority, restsOnTime, willInterrupt }: RotationAhead): readonly string[] => [
+  ...restsText(restsOnTime).map((phrase) => `${authority}: ${phrase}`),
+  ...willInterrupt.map(({ consumer, why }) => `${authority}: WillInterrupt: ${consumer}: ${why}`),
+];
+
 const inTotal = (results: readonly CertgenResult[]): number =>
   results.reduce((sum, { written }) => sum + written, 0);
 
@@ -74,6 +88,7 @@ const goOn = async (
   first: readonly CertgenResult[],
   flags: Flags,
   context: Context,
+  onBegin: (ahead: RotationAhead) => void,
 ): Promise<{ readonly results: readonly CertgenResult[]; readonly written: number }> => {
   const isLate = ({ phase, restartsDue }: CertgenResult): boolean =>
     restartsDue || (flags.wait === true && phase !== 'Stable');
@@ -83,7 +98,7 @@ const goOn = async (
     context,
     look: async () => {
       // The rotation that this run started or found: waiting starts none.
-      const looked = await workplace.run({ overwrite: false, rotationId });
+      const looked = await workplace.run({ overwrite: false, rotationId, onBegin });
       rotationId = rotationIn(looked);
       written += inTotal(looked);
       return looked;

@@ -1,4 +1,4 @@
-import { explain, plan, sentenceOf } from '@handover/core';
+import { explain, plan, restsOnTime, restsText, sentenceOf } from '@handover/core';
 import {
   type HookStatus,
   hookLine,
@@ -22,7 +22,8 @@ export const define: Define = (command, context) => {
     .addHelpText(
       'after',
       `
-Shows the actions that would be taken now, each with its reason, and what the next step waits for. Changes nothing.
+Shows the actions that would be taken now, each with its reason, what the next step waits for, and for which consumers a rotation
+takes the time reloadWithin as evidence, because nothing shows what they have loaded. Changes nothing.
 
 Examples:
   $ handover plan --home dir:/etc/handover
@@ -37,7 +38,8 @@ Examples:
         const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {
           const { seen: observed, responsibilities, now } = await observeAnew(look, id);
           const { policy, refused } = responsibilities;
-          return { authority: id, plan: plan(observed, policy, now), refused };
+          const resting = restsOnTime(observed, policy);
+          return { authority: id, plan: plan(observed, policy, now), refused, restsOnTime: resting };
         });
         if (unusable.length > 0) context.exitCode = 1;
         const hooks: HookStatus[] = [];
@@ -47,21 +49,28 @@ Examples:
         const remarks = remarksOn(catalogue, facts.consumersFound, unusable);
         if (flags.json === true) {
           const documents = plans.map(
-            ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt }, refused }) => ({
+            ({ authority, plan: { phase, actions, blockedBy, notes, wakeAt }, refused, restsOnTime }) => ({
               authority,
               phase,
               actions,
               blockedBy,
               notes,
               refused,
+              restsOnTime,
               wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
             }),
           );
           context.stdout.write(`${JSON.stringify({ plans: documents, unusable, hooks, remarks })}\n`);
           return;
         }
-        for (const { authority, plan: made, refused } of plans)
-          for (const line of [...explain(made), ...refused.map(({ leaf, why }) => `Leaf ${leaf}: ${why}`)])
+        for (const { authority, plan: made, refused, restsOnTime: resting } of plans)
+          for (const line of [
+            ...explain(made),
+            ...restsText(resting, { atRest: made.phase === 'Stable' && made.actions.length === 0 }).map(
+              sentenceOf,
+            ),
+            ...refused.map(({ leaf, why }) => `Leaf ${leaf}: ${why}`),
+          ])
             context.stdout.write(`${printable(`${authority}: ${line}`)}\n`);
         for (const one of unusable) context.stdout.write(`${printable(unusableLine(one))}\n`);
         for (const hook of hooks.filter(({ state }) => state === 'failed' || state === 'due'))

@@ -11,12 +11,13 @@ export async function certgenIn(
   await home.make();
   const lock = await home.lock();
   return {
-    run: async ({ overwrite, rotationId }) => {
+    run: async (options) => {
+      const { overwrite, rotationId } = options;
       const takesOver = overwrite || rotationId !== undefined;
       const { authorities } = home.load(resources, { takesOver });
       await home.checkClock(authorities.keys());
       const results: CertgenResult[] = [];
-      for (const id of authorities.keys()) results.push(await certgen(home, id, { overwrite, rotationId }));
+      for (const id of authorities.keys()) results.push(await certgen(home, id, options));
       return results;
     },
     unmet: async () => unmetIn((await home.fresh()).catalogue),

@@ -1,4 +1,4 @@
-import { waitGroups } from '@handover/core';
+import { restsText, waitGroups } from '@handover/core';
 import { type AuthorityStatus, type HookStatus, hookLine, type Status, unusableLine } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount } from '../amount.ts';
@@ -56,6 +56,7 @@ const authorityLines = (
       ({ name, evidence, at, remark }) =>
         `  consumer ${name}  ${evidence ?? 'no evidence yet'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
     ),
+    ...restsText(authority.restsOnTime, { atRest: phase === 'Stable' }).map((phrase) => `  ${phrase}`),
     ...more(hooks, (hook) => `  ${hookText(hook, colours)}`),
     ...lastRotation(authority.history),
   ];

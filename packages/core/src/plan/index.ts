@@ -43,6 +43,7 @@ export {
 export type { Policy } from './policy.ts';
 export { type NotReady, notReady, type Refusal } from './ready.ts';
 export { MOST_REISSUES, type Reissue } from './reissues.ts';
+export { type RestsOnTime, restsOnTime, restsText } from './rests-on-time.ts';
 export { type Retained, retainedText } from './retained.ts';
 export type { StampAction } from './rollouts.ts';
 export { type Shown, shownFor } from './shown.ts';

@@ -42,6 +42,7 @@ const part = (
       hash: null,
       at: iso(NOW),
     })),
+    restsOnTime: [],
     hooks: [],
     wakeAt: null,
     dueAt: null,

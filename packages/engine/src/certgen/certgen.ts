@@ -6,13 +6,16 @@ import {
   phaseOf,
   plan,
   type Resource,
+  type RestsOnTime,
+  restsOnTime,
   waitingText,
+  withRole,
 } from '@handover/core';
 import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { type AuthorityOutcome, converge, isConflict } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { AuthorityId, Home, ObjectWriter } from '../look/home.ts';
+import type { AuthorityId, AuthorityWriter, Home, ObjectWriter } from '../look/home.ts';
 import type { TakeLook } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { consentedBy } from '../observe/adoption.ts';
@@ -26,10 +29,25 @@ export interface CertgenOptions {
   readonly overwrite: boolean;
   /** Id of the rotation: the same id never rotates twice, so that a retried Job continues. */
   readonly rotationId?: string | undefined;
+  /** A rotation begins in this run: called before anything that a program reads is written. */
+  readonly onBegin?: ((ahead: RotationAhead) => void) | undefined;
 }
 
-export interface CertgenResult {
+/** A workload that a rotation restarts, and that is away meanwhile: condition `WillInterrupt` of an Authority in an operator. */
+export interface Interrupted {
+  readonly consumer: string;
+  readonly why: string;
+}
+
+/** What a rotation of an authority has ahead, as far as its consumers show. */
+export interface RotationAhead {
   readonly authority: AuthorityId;
+  /** Consumers for which it takes the time since a write as evidence. */
+  readonly restsOnTime: readonly RestsOnTime[];
+  readonly willInterrupt: readonly Interrupted[];
+}
+
+export interface CertgenResult extends RotationAhead {
   readonly phase: string;
   /** Objects that were written. */
   readonly written: number;
@@ -78,10 +96,36 @@ export async function certgen(home: Home, id: AuthorityId, options: CertgenOptio
   const replaces = options.overwrite || options.rotationId !== undefined;
   // A run that found nothing wants a first generation, not a second one, even if another run was faster.
   const isFirst = (await stateOf(home, id)) === undefined;
-  return throughRaces(home, (counted) =>
+  const announced = announcing(home, id, options.onBegin);
+  return throughRaces(announced, (counted) =>
     replaces ? replace(counted, id, options, isFirst) : keepUp(counted, id),
   );
 }
+
+const aheadOf = ({ seen, responsibilities: { id, policy } }: Observation): RotationAhead => ({
+  authority: id,
+  restsOnTime: restsOnTime(seen, policy),
+  willInterrupt: seen.consumers.flatMap(({ id: consumer, reload, workload }) =>
+    reload === 'restart' && workload?.warning !== undefined ? [{ consumer, why: workload.warning }] : [],
+  ),
+});
+
+/** Says what is ahead before the write of the state with which a rotation begins. */
+const announcing = (home: Home, id: AuthorityId, onBegin: CertgenOptions['onBegin']): Home => {
+  if (onBegin === undefined) return home;
+  let said = false;
+  const swap: AuthorityWriter['swap'] = async (which, expect, record) => {
+    const next = withRole(record.state, 'next');
+    if (which === id && !said && next !== undefined) {
+      const observation = await observeAnew(home.fresh, id);
+      const before = observation.record?.state.generations ?? [];
+      said = before.every(({ number }) => number !== next.number);
+      if (said) onBegin(aheadOf(observation));
+    }
+    await home.authorities.swap(which, expect, record);
+  };
+  return { ...home, authorities: { swap } };
+};
 
 const stateOf = async (home: Home, id: AuthorityId): Promise<AuthorityState | undefined> =>
   (await (await home.fresh()).authorities.load(id))?.state;
@@ -140,7 +184,7 @@ const replace = async (
 const resultOf = ({ plan: last, observation }: AuthorityOutcome, rotation: string | undefined): Done => {
   const { phase, blockedBy } = last;
   return {
-    authority: observation.responsibilities.id,
+    ...aheadOf(observation),
     phase,
     rotation,
     blockedBy,
@@ -216,7 +260,7 @@ const keepUp = async (home: Home, id: AuthorityId): Promise<Done> => {
 };
 
 const untouched = (observation: Observation): Done => ({
-  authority: observation.responsibilities.id,
+  ...aheadOf(observation),
   phase: phaseOf(undefined, observation.seen, observation.responsibilities.policy),
   rotation: undefined,
   blockedBy: [],

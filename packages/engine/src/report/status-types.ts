@@ -1,4 +1,4 @@
-import type { Closeness, EvidenceKind } from '@handover/core';
+import type { Closeness, EvidenceKind, RestsOnTime } from '@handover/core';
 import type { HistoryStatus } from '../ledger/history-status.ts';
 import type { Unusable } from '../look/catalogue.ts';
 import type { HookStatus } from '../look/hook-status.ts';
@@ -30,6 +30,8 @@ export interface AuthorityStatus {
   }[];
   readonly leaves: readonly LeafReport[];
   readonly consumers: readonly ConsumerStatus[];
+  /** Consumers for which a rotation takes the time since a write as evidence, because nothing shows what they have loaded. */
+  readonly restsOnTime: readonly RestsOnTime[];
   /** Hooks that tell programs of its files. */
   readonly hooks: readonly HookStatus[];
   /** When the planner looks again even if nothing changes; null: not known. */

@@ -10,6 +10,7 @@ import {
   type Proof,
   passesAt,
   plan,
+  restsOnTime,
   standings,
 } from '@handover/core';
 import { bundleOf, bytesOf, HandoverError, hour, type Instant, instant, sameBytes } from '@handover/material';
@@ -105,6 +106,7 @@ export const authorityStatus = (
       .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
     consumers: consumersOf(observation),
+    restsOnTime: restsOnTime(seen, responsibilities.policy),
     hooks: observation.hooks,
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
     dueAt: due === undefined ? null : iso(due),

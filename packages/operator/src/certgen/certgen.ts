@@ -1,5 +1,6 @@
 import { MANAGED_BY, RELOAD, type Resource } from '@handover/core';
 import {
+  type CertgenOptions,
   type CertgenResult,
   certgen,
   type Home,
@@ -18,6 +19,7 @@ import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { type Place, placeOf, placesOf } from '../objects/place.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { GivenResources } from '../resources/declarations.ts';
+import type { Addresses } from '../workloads/addresses.ts';
 import { ListedWorkloads } from '../workloads/listed-workloads.ts';
 
 export interface CertgenHomeOptions {
@@ -29,18 +31,15 @@ export interface CertgenHomeOptions {
   readonly takesOver: boolean;
   /** A certificate was made; nothing holds it yet. */
   readonly onIssued?: ((entry: IssuedEntry) => void) | undefined;
+  /** Which pods may be asked. Default: all but those on loopback and the like. */
+  readonly addresses?: Addresses | undefined;
   readonly signal: AbortSignal;
-}
-
-export interface RunOptions {
-  readonly overwrite: boolean;
-  readonly rotationId?: string | undefined;
 }
 
 /** A cluster for one run: nothing is watched, every look asks, and all rights but `create` and the list of pods end at names. */
 export interface CertgenHome {
   readonly home: Home;
-  run(options: RunOptions): Promise<readonly CertgenResult[]>;
+  run(options: CertgenOptions): Promise<readonly CertgenResult[]>;
   /** Resources that name one which is not declared. */
   unmet(): Promise<readonly Unusable[]>;
   /** True when it was made; what is there is never touched. */
@@ -75,6 +74,7 @@ export async function openCertgen(options: CertgenHomeOptions): Promise<CertgenH
       }),
       wordOf: (id) => words.get(id),
       nudge: false,
+      addresses: options.addresses,
     },
     on: { issued: options.onIssued },
   });

@@ -54,12 +54,35 @@ const obstacleOf = (kind: Rollable, spec: unknown): string | undefined => {
   return undefined;
 };
 
+const PERCENT = /^(\d{1,3})%$/;
+
+/** How many pods `maxUnavailable` lets a rollout stop at once; a percentage is rounded down, and default are 25 % (Deployment) or one pod. */
+const mostAway = (kind: 'Deployment' | 'StatefulSet', spec: unknown): number => {
+  const said = at(
+    spec,
+    kind === 'Deployment' ? 'strategy' : 'updateStrategy',
+    'rollingUpdate',
+    'maxUnavailable',
+  );
+  const [, percent] =
+    PERCENT.exec(typeof said === 'string' ? said : kind === 'Deployment' ? '25%' : '') ?? [];
+  if (typeof said === 'number') return said;
+  return percent === undefined ? 1 : Math.floor((replicasOf(spec) * Number(percent)) / 100);
+};
+
+/** A PodDisruptionBudget changes none of this: a rollout does not ask it. */
 const warningOf = (kind: Rollable, spec: unknown): string | undefined => {
   if (kind === 'Deployment' && at(spec, 'strategy', 'type') === 'Recreate')
     return 'its strategy is Recreate: it is down while it restarts';
-  if (kind === 'DaemonSet' || replicasOf(spec) !== 1) return undefined;
+  const replicas = replicasOf(spec);
+  if (kind === 'DaemonSet' || replicas === 0) return undefined;
+  const away = mostAway(kind, spec) >= replicas;
+  if (replicas > 1)
+    return away
+      ? `maxUnavailable lets all ${replicas} replicas stop at once: it is down while it restarts`
+      : undefined;
   const surge = at(spec, 'strategy', 'rollingUpdate', 'maxSurge');
-  return kind === 'StatefulSet' || surge === 0 || surge === '0%'
+  return kind === 'StatefulSet' || away || surge === 0 || surge === '0%'
     ? 'it has one replica: it is down while it restarts'
     : 'it has one replica: nothing else serves while its pod is replaced';
 };

@@ -1,6 +1,7 @@
 // S3 with `handover certgen --home kube`, as processes against a real API server and its controllers; docs/recipes/envoy-gateway.md.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiRequest, crds, type Grant, unused } from '@handover/install';
 import { configMaps, type Kube, mutatingWebhookConfigurations, secrets } from '@handover/kube';
 import { after, day, instant } from '@handover/material';
@@ -180,6 +181,19 @@ describe('with the rights of the recipe', () => {
     const done = await rotate();
     expect(done.code).toBe(0);
     expect(done.stdout).toContain(`${OWN}/${CA}: Activating, rotation 2030-01`);
+    // What rests on time, and what is away for a moment, comes before the first write.
+    const [rests, away, written] = done.stdout.split('\n');
+    expect(rests).toContain(`${OWN}/${CA}: rests on reloadWithin (3 min): Deployment ${OWN}/envoy-gateway, `);
+    expect(away).toMatch(
+      /: WillInterrupt: Deployment envoy-gateway-system\/envoy-ratelimit: it has one replica/,
+    );
+    expect(written).toMatch(/^\d+ objects written$/);
+    for (const look of ['plan', 'status']) {
+      const said = await start([look, '--home', 'kube', '--kubeconfig', mine, ...preset(OWN)]).ended;
+      expect(said.stdout).toMatch(
+        /[Rr]ests on reloadWithin \(3 min\): Deployment envoy-gateway-system\/envoy-gateway, /,
+      );
+    }
     const limit = await seen.template('envoy-ratelimit');
     expect(limit.generation).toBe(templates.limit.generation + 1);
     expect(limit.annotations).toMatchObject({
@@ -294,6 +308,62 @@ describe('with the rights of the recipe', () => {
     expect(await seen.versions()).toEqual(before);
     await cluster.apply(...rights);
   });
+});
+
+test.concurrent.each<[string, readonly string[]]>([
+  ['without', []],
+  ['with', ['--overwrite']],
+])(
+  'S3.1 a restart-only Deployment that is there at the first install is not restarted, %s --overwrite',
+  async (which, flags) => {
+    const namespace = `first-install-${which}`;
+    const seen = await namespaceWithGateway(namespace);
+    await cluster.apply(reader(namespace, 'envoy-ratelimit', 'envoy-rate-limit'));
+    await running(namespace, 'envoy-ratelimit');
+    const template = await seen.template('envoy-ratelimit');
+    // Six objects: a restart would be the seventh write.
+    expect(await certgen(preset(namespace, ...flags))).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^6 objects written\n.*: Stable/),
+    });
+    // A restart comes 12 s after the last write: a run at that time finds nothing to do.
+    await pause(13_000);
+    expect((await certgen(preset(namespace))).stdout).toBe(`0 objects written\n${namespace}/${CA}: Stable\n`);
+    expect(await seen.template('envoy-ratelimit')).toEqual(template);
+  },
+);
+
+test.concurrent('S3.7 with the preset as it is shipped, an annotated Envoy that does not confirm keeps the old CA, is named, and the exit code is 1', async () => {
+  const namespace = 'shipped';
+  const seen = await namespaceWithGateway(namespace);
+  expect((await certgen(preset(namespace))).code).toBe(0);
+  // As the recipe annotates Envoy Gateway's own pods.
+  const [, probe = ''] = /\n {6}handover\.dev\/probe: "(.*)"\n/.exec(recipe) ?? [];
+  expect(probe).toBe('18000/mtls');
+  await cluster.apply(
+    reader(namespace, 'envoy', 'envoy', { 'handover.dev/probe': probe }),
+    reader(namespace, 'envoy-gateway', 'envoy-gateway'),
+  );
+  await running(namespace, 'envoy');
+  await running(namespace, 'envoy-gateway');
+  const begun = await certgen(preset(namespace, '--rotation-id', 'a'));
+  expect(begun).toMatchObject({ code: 0, stdout: expect.stringContaining('Activating, rotation a') });
+  // It is asked, so that time does not speak for it.
+  const [rests] = begun.stdout.split('\n');
+  expect(rests).toContain('rests on reloadWithin (3 min): Deployment shipped/envoy-gateway, ');
+  expect(rests).not.toContain('Deployment shipped/envoy,');
+  // Why the real handshake fails, which packages/operator/src/certgen/preset-evidence.test.ts has: no pod is asked on loopback.
+  const why = /Deployment shipped\/envoy to load [^(]*\(envoy-[^)]*127\.0\.0\.1 is a loopback/;
+  const next = await certgen(preset(namespace, '--rotation-id', 'b'));
+  expect(next.code).toBe(1);
+  expect(next.stderr).toMatch(/^ROTATION_WAITS: /);
+  expect(next.stderr).toMatch(why);
+  const stuck = await certgen(preset(namespace, '--rotation-id', 'a', '--wait', '--timeout', '16s'));
+  expect(stuck.code).toBe(1);
+  expect(stuck.stderr).toMatch(/ROTATION_UNFINISHED: .* Activating: /);
+  expect(stuck.stderr).toMatch(why);
+  expect(await seen.generations('envoy')).toEqual(['2', '1']);
+  expect((await seen.state()).lastGeneration).toBe(2);
 });
 
 test.concurrent('S3.2 and S3.8: new then old, never more; the old CA goes once the rotation has ended, and its leaf is refused', async () => {
