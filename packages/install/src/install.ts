@@ -8,6 +8,7 @@ import {
   HTTP_PORT,
   METRICS_CERT,
   METRICS_PORT,
+  METRICS_TLS_PROFILE,
   metricsService,
   networkPolicy,
 } from './deployment.ts';
@@ -222,6 +223,8 @@ export const pages = (given: InstallOptions): readonly Page[] => {
             `0.0.0.0:${METRICS_PORT}`,
             '--metrics-cert',
             METRICS_CERT,
+            '--metrics-tls-profile',
+            METRICS_TLS_PROFILE,
           ]
         : []),
     ],
