@@ -7,8 +7,6 @@ export const HTTP_PORT = 8080;
 export const METRICS_PORT = 8443;
 /** Where the Secret `<name>-metrics-tls` is, if there is one. */
 export const METRICS_CERT = '/metrics-tls';
-/** Where the ConfigMap `<name>-metrics-tls-profile` is, if there is one. */
-export const METRICS_TLS_PROFILE = TLS_PROFILE_PATH;
 /** The file with the CAs of `useDefaultCAs`, where a ConfigMap with them is named. */
 export const DEFAULT_CAS = '/default-cas/ca.crt';
 /** Node lets its heap grow as far as the machine allows; with this it collects before the container's limit (docs/benchmarks/scale.md). */
@@ -51,7 +49,7 @@ const volumesOf = ({ name, metricsByToken, defaultCas }: WorkloadOptions): reado
           },
           mount: {
             name: 'metrics-tls-profile',
-            mountPath: dirname(METRICS_TLS_PROFILE),
+            mountPath: dirname(TLS_PROFILE_PATH),
             readOnly: true,
           },
         },

@@ -1,4 +1,5 @@
 import type { Compat } from '@handover/core';
+import { TLS_PROFILE_PATH } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
 import { crds } from './crds.ts';
 import {
@@ -8,7 +9,6 @@ import {
   HTTP_PORT,
   METRICS_CERT,
   METRICS_PORT,
-  METRICS_TLS_PROFILE,
   metricsService,
   networkPolicy,
 } from './deployment.ts';
@@ -224,7 +224,7 @@ export const pages = (given: InstallOptions): readonly Page[] => {
             '--metrics-cert',
             METRICS_CERT,
             '--metrics-tls-profile',
-            METRICS_TLS_PROFILE,
+            TLS_PROFILE_PATH,
           ]
         : []),
     ],
