@@ -485,6 +485,11 @@ describe('A Deployment that another operator renders', () => {
       /Deployment default\/rendered: .* older profile/,
     );
     await says('rendered', 'RolledOut', 'False', 'Waiting', /another program removed its stamp/);
+    const said = await until(async () => {
+      const all = await stage.cluster.kubectl('get', 'events', '--field-selector=reason=Contended');
+      return all.includes('tlsprofile/rendered') && all;
+    }, 'the Event');
+    expect(said).toContain('Deployment default/rendered');
     const turnedBack = Date.now();
     const hash = hashIn((await configMap('rendered-tls')) as ConfigMap);
     expect(stampsOf('rendered').slice(before)).toEqual([hash, undefined]);
