@@ -1,4 +1,5 @@
 import { dirname } from 'node:path/posix';
+import { TLS_PROFILE_PATH } from '@handover/material';
 
 /** Where the operator answers /livez and /readyz, and /metrics unless that asks for a token. */
 export const HTTP_PORT = 8080;
@@ -30,13 +31,27 @@ interface Volume {
   readonly mount: object;
 }
 
-/** Without the Secret, metrics are served with a certificate of the operator's own making; without the ConfigMap, Bundles say so. */
+/**
+ * Without the Secret, metrics are served with a certificate of the operator's own making; without the profile's ConfigMap, over TLS 1.2
+ * and later. Without the ConfigMap of CAs, Bundles say so.
+ */
 const volumesOf = ({ name, metricsByToken, defaultCas }: WorkloadOptions): readonly Volume[] => [
   ...(metricsByToken
     ? [
         {
           volume: { name: 'metrics-tls', secret: { secretName: `${name}-metrics-tls`, optional: true } },
           mount: { name: 'metrics-tls', mountPath: METRICS_CERT, readOnly: true },
+        },
+        {
+          volume: {
+            name: 'metrics-tls-profile',
+            configMap: { name: `${name}-metrics-tls-profile`, optional: true },
+          },
+          mount: {
+            name: 'metrics-tls-profile',
+            mountPath: dirname(TLS_PROFILE_PATH),
+            readOnly: true,
+          },
         },
       ]
     : []),

@@ -95,7 +95,14 @@ test('S1.10 metrics ask for a token only if told to, whatever the platform; then
   for (const openshift of [false, true]) {
     const made = (metricsAuth: 'none' | 'token') => installation({ ...options, openshift, metricsAuth });
     const text = (metricsAuth: 'none' | 'token') => JSON.stringify(made(metricsAuth));
-    for (const word of ['tokenreviews', 'subjectaccessreviews', 'metrics-reader', 'metrics-tls', '8443']) {
+    for (const word of [
+      'tokenreviews',
+      'subjectaccessreviews',
+      'metrics-reader',
+      'metrics-tls',
+      '8443',
+      '/etc/tls-profile',
+    ]) {
       expect(text('none')).not.toContain(word);
       expect(text('token')).toContain(word);
     }

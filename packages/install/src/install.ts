@@ -1,4 +1,5 @@
 import type { Compat } from '@handover/core';
+import { TLS_PROFILE_PATH } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
 import { crds } from './crds.ts';
 import {
@@ -222,6 +223,8 @@ export const pages = (given: InstallOptions): readonly Page[] => {
             `0.0.0.0:${METRICS_PORT}`,
             '--metrics-cert',
             METRICS_CERT,
+            '--metrics-tls-profile',
+            TLS_PROFILE_PATH,
           ]
         : []),
     ],

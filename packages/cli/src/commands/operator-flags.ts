@@ -26,6 +26,7 @@ export interface OperatorFlags extends KubeFlags {
   readonly metricsAuth: MetricsAuth;
   readonly metricsAddress?: readonly [string, number];
   readonly metricsCert?: string;
+  readonly metricsTlsProfile?: string;
   readonly dashboardAddress: readonly [string, number];
   readonly logLevel: Level;
 }
@@ -93,6 +94,10 @@ export const operatorFlags = (command: Command): Command =>
       '--metrics-cert <dir>',
       'directory with tls.crt and tls.key for it, reloaded when they change (default: a self-made certificate)',
     )
+    .option(
+      '--metrics-tls-profile <file>',
+      'TLS profile (profile.json) for it, followed when it changes; may come later (default: TLS 1.2 and later)',
+    )
     .addOption(
       new Option('--dashboard-address <host:port>', 'serve the dashboard on this address')
         .argParser(listenAddress('--dashboard-address', '127.0.0.1'))
@@ -156,10 +161,15 @@ const checkCompat = (flags: OperatorFlags): void => {
     );
 };
 
-const checkMetrics = ({ metricsAuth, metricsAddress, metricsCert }: OperatorFlags): void => {
+const checkMetrics = ({ metricsAuth, ...flags }: OperatorFlags): void => {
   if (metricsAuth === 'token') return;
-  const unused = metricsAddress !== undefined ? '--metrics-address' : metricsCert && '--metrics-cert';
-  if (unused)
+  const given = {
+    '--metrics-address': flags.metricsAddress,
+    '--metrics-cert': flags.metricsCert,
+    '--metrics-tls-profile': flags.metricsTlsProfile,
+  };
+  const [unused] = Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (unused !== undefined)
     throw usageError(
       `${unused} has no effect without --metrics-auth token; add that flag, or remove ${unused}`,
     );

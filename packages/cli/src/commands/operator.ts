@@ -128,7 +128,7 @@ export const define: Define = (command, context) => {
 };
 
 const openMetrics = async (
-  { metricsAddress: [host, port] = PROTECTED, metricsCert }: OperatorFlags,
+  { metricsAddress: [host, port] = PROTECTED, metricsCert, metricsTlsProfile }: OperatorFlags,
   parts: {
     readonly metrics: Metrics;
     readonly kube: Kube;
@@ -137,7 +137,13 @@ const openMetrics = async (
     readonly signal: AbortSignal;
   },
 ): Promise<BoundedServer> => {
-  const server = await serveProtectedMetrics({ host, port, folder: metricsCert, ...parts });
+  const server = await serveProtectedMetrics({
+    host,
+    port,
+    folder: metricsCert,
+    profile: metricsTlsProfile,
+    ...parts,
+  });
   parts.log.info({ event: 'metrics', url: `${server.url}/metrics` });
   return server;
 };

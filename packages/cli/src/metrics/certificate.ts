@@ -12,7 +12,7 @@ import {
   type Instant,
   parseCertificate,
 } from '@handover/material';
-import { type Identity, openIdentity } from '@handover/runtime';
+import { openIdentity, openTlsProfile } from '@handover/runtime';
 
 const LOOK_AGAIN_MS = 5_000;
 /** A self-made certificate is replaced long before it expires. */
@@ -50,55 +50,106 @@ const ownCertificate = async (now: Instant): Promise<Served> => {
   };
 };
 
+/** Files that a server follows, and that may come after its start. */
+export type Followable = 'certificate' | 'TLS profile';
+
 export interface CertificateOptions {
   /** Folder with `tls.crt` and `tls.key`, reloaded when they change; undefined: a self-made certificate. */
   readonly folder: string | undefined;
+  /** File of a TLS profile, followed too; undefined: TLS 1.2 and later. */
+  readonly profile: string | undefined;
   readonly clock: Clock;
-  readonly onProblem: (error: HandoverError) => void;
+  readonly onProblem: (what: Followable, error: HandoverError) => void;
   readonly signal: AbortSignal;
 }
 
-/**
- * Gives a server its certificate. While the files do not exist yet, it serves a self-made one, which verifying clients refuse before
- * they send a token.
- */
-export async function certificateFor(options: CertificateOptions): Promise<(server: Server) => void> {
-  const { folder, clock, onProblem, signal } = options;
+/** Opens it, or says once why that cannot be done. */
+const opener = <T>(
+  what: Followable,
+  open: (() => Promise<T>) | undefined,
+  onProblem: CertificateOptions['onProblem'],
+) => {
   let told = '';
-  const open = async (): Promise<Identity | undefined> => {
-    if (folder === undefined) return undefined;
+  return async (): Promise<T | undefined> => {
     try {
-      return await openIdentity({ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }, { signal });
+      return await open?.();
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
-      if (error.message !== told) onProblem(error);
+      if (error.message !== told) onProblem(what, error);
       told = error.message;
       return undefined;
     }
   };
-  const first = await open();
-  if (first !== undefined) return (server) => first.serve(server);
-  const own = await ownCertificate(clock.now());
+};
+
+/**
+ * Gives a server its certificate and its TLS profile. While the certificate's files do not exist yet, it serves a self-made one, which
+ * verifying clients refuse before they send a token.
+ */
+export async function certificateFor(options: CertificateOptions): Promise<(server: Server) => void> {
+  const { folder, profile: file, clock, onProblem, signal } = options;
+  const openFiles = opener(
+    'certificate',
+    folder === undefined
+      ? undefined
+      : () => openIdentity({ cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') }, { signal }),
+    onProblem,
+  );
+  const openProfile = opener(
+    'TLS profile',
+    file === undefined ? undefined : () => openTlsProfile(file, { signal }),
+    onProblem,
+  );
+  let profile = await openProfile();
+  let identity = await openFiles();
+  let own = identity === undefined ? await ownCertificate(clock.now()) : undefined;
   return (server) => {
-    let isOwn = true;
-    const serve = (served: Served): void => {
-      if (isOwn) server.setSecureContext({ ...served, minVersion: 'TLSv1.2' });
+    const serveOwn = (): void => {
+      if (own !== undefined)
+        server.setSecureContext({ minVersion: 'TLSv1.2', ...profile?.tlsOptions(), ...own });
     };
-    serve(own);
-    const timer = clock.every(RENEW_MS, () => void ownCertificate(clock.now()).then(serve)).unref();
-    server.once('close', () => timer.cancel());
-    if (folder === undefined) return;
+    const serve = (): void => {
+      if (identity === undefined) serveOwn();
+      // A server keeps options of the context before it, such as the highest version of an earlier profile.
+      else identity.serve(server, { minVersion: 'TLSv1.2', maxVersion: 'TLSv1.3', profile });
+    };
+    const followProfile = (): void => void profile?.on('reloaded', serveOwn);
+    const renew = async (): Promise<void> => {
+      const next = await ownCertificate(clock.now());
+      if (own === undefined) return;
+      own = next;
+      serveOwn();
+    };
+    const renewal = own === undefined ? undefined : clock.every(RENEW_MS, () => void renew()).unref();
+    server.once('close', () => renewal?.cancel());
+    followProfile();
+    serve();
+    const isComplete = (): boolean =>
+      (folder === undefined || identity !== undefined) && (file === undefined || profile !== undefined);
+    const lookAgain = async (): Promise<void> => {
+      const found = profile === undefined ? await openProfile() : undefined;
+      // An identity takes its profile when it begins to serve: with a new profile another one takes over.
+      const next = identity === undefined || found !== undefined ? await openFiles() : undefined;
+      if (found !== undefined && identity !== undefined && next === undefined) return found.close();
+      if (found === undefined && next === undefined) return;
+      if (found !== undefined) {
+        profile = found;
+        followProfile();
+      }
+      if (next !== undefined) {
+        identity?.close();
+        identity = next;
+        own = undefined;
+        renewal?.cancel();
+      }
+      serve();
+    };
     void (async () => {
-      for (;;) {
+      while (!isComplete()) {
         // Keeps no process alive that is about to end.
         await new Promise<void>((tick) => void clock.after(LOOK_AGAIN_MS, tick).unref());
         if (signal.aborted) return;
-        const identity = await open();
-        if (identity === undefined) continue;
-        timer.cancel();
-        isOwn = false;
-        identity.serve(server);
-        return;
+        await lookAgain();
       }
     })().catch(() => {
       // aborted

@@ -3,7 +3,7 @@ import type { Kube } from '@handover/kube';
 import { type Clock, HandoverError } from '@handover/material';
 import type { Logger } from 'pino';
 import { MetricsAccess } from './access.ts';
-import { certificateFor } from './certificate.ts';
+import { certificateFor, type Followable } from './certificate.ts';
 import type { Metrics } from './metrics.ts';
 import { kubeReviews } from './reviews.ts';
 
@@ -15,14 +15,21 @@ export interface ProtectedOptions {
   readonly kube: Kube;
   /** Folder of a certificate; undefined: a self-made one. */
   readonly folder: string | undefined;
+  /** File of a TLS profile; undefined: TLS 1.2 and later. */
+  readonly profile: string | undefined;
   readonly log: Logger;
   readonly clock: Clock;
   readonly signal: AbortSignal;
 }
 
-/** `/metrics` over TLS, for accounts of the cluster that may read it. Platform facts and TLS profiles do not apply here. */
+const UNTIL_THEN = {
+  certificate: 'using a self-made certificate',
+  'TLS profile': 'accepting TLS 1.2 and later',
+} as const satisfies Record<Followable, string>;
+
+/** `/metrics` over TLS, for accounts of the cluster that may read it. Who may, depends neither on the platform nor on a TLS profile. */
 export async function serveProtectedMetrics(options: ProtectedOptions): Promise<BoundedServer> {
-  const { metrics, host, port, kube, folder, log, clock, signal } = options;
+  const { metrics, host, port, kube, folder, profile, log, clock, signal } = options;
   // Only the error's code: the review is about a token.
   const access = new MetricsAccess({
     reviews: kubeReviews(kube, signal),
@@ -35,13 +42,10 @@ export async function serveProtectedMetrics(options: ProtectedOptions): Promise<
   });
   const secure = await certificateFor({
     folder,
+    profile,
     clock,
-    onProblem: ({ code, message }) =>
-      log.warn({
-        event: 'metrics certificate',
-        code,
-        why: `${message}; using a self-made certificate until then`,
-      }),
+    onProblem: (what, { code, message }) =>
+      log.warn({ event: `metrics ${what}`, code, why: `${message}; ${UNTIL_THEN[what]} until then` }),
     signal,
   });
   return serveBounded({

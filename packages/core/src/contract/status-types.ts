@@ -130,6 +130,18 @@ const tlsProfile = z.strictObject({
     .max(MOST_NAMED)
     .optional()
     .describe('Settings that cannot be honoured.'),
+  notMounted: z
+    .strictObject({
+      count: count('Number of them.'),
+      workloads: z
+        .array(words('Kind, namespace and name.'))
+        .max(MOST_NAMED)
+        .describe(`The first ${MOST_NAMED}.`),
+    })
+    .optional()
+    .describe(
+      'Workloads that workloadSelector selects and that do not mount the ConfigMap: they are not restarted.',
+    ),
   ...common,
 });
 

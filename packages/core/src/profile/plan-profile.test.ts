@@ -10,6 +10,7 @@ const POLICY = { cacheLag: duration(LAG), maxConcurrentRollouts: 2 };
 
 const workload = (more: Partial<ProfileWorkload> = {}): ProfileWorkload => ({
   id: 'Deployment shop/web',
+  reads: true,
   reload: 'unknown',
   stamp: undefined,
   createdAt: instant(0),
@@ -81,6 +82,73 @@ test('A workload without pods that carries an old stamp gets the new one: its ne
   expect(stamped(seen([workload({ stamp: 'old', pods: [], createdAt: LATER })]))).toHaveLength(1);
 });
 
+test('A workload that does not read the profile is named and never stamped, nor waited for, whatever it says of itself', () => {
+  const net = (more: Partial<ProfileWorkload>) =>
+    workload({ id: 'DaemonSet shop/net', reads: false, ...more });
+  for (const more of [
+    {},
+    { stamp: 'old' },
+    { reload: 'hot', stamp: 'old' },
+    { takenBy: 'shop/other' },
+  ] as const) {
+    const plan = planProfile(seen([net(more), workload()]), POLICY, LATER);
+    expect(plan.actions).toMatchObject([{ kind: 'stamp-profile', consumer: 'Deployment shop/web' }]);
+    expect([plan.unread, plan.waiting, plan.notes]).toEqual([['DaemonSet shop/net'], [], []]);
+  }
+});
+
+test('A workload that does not read the profile is named at once, also while there is no file or none that can be written', () => {
+  for (const more of [
+    { held: undefined, written: false },
+    { written: false, obstacle: 'not ours' },
+  ])
+    expect(planProfile(seen([workload({ reads: false })], more), POLICY, LATER).unread).toEqual([
+      'Deployment shop/web',
+    ]);
+});
+
+test('A workload that does not read the profile takes no place of those that do', () => {
+  const rolling = Array.from({ length: 3 }, (_, i) =>
+    workload({ id: `DaemonSet shop/${i}`, reads: false, rolling: true, stamp: 'new' }),
+  );
+  expect(stamped(seen([...rolling, workload()]))).toHaveLength(1);
+});
+
+const undone = (times: number, last: Instant = LATER, hash = 'new') => ({ undone: { hash, times, last } });
+
+test.each([
+  [1, 60_000],
+  [2, 120_000],
+  [3, 240_000],
+  [20, 6 * 3_600_000],
+])(
+  'A workload whose stamp was removed %i times is left alone for %i ms, named, and then tried again',
+  (times, pause) => {
+    const world = seen([workload(undone(times))]);
+    const plan = planProfile(world, POLICY, instant(LATER + pause - 1));
+    expect([plan.actions, plan.wakeAt]).toEqual([[], LATER + pause]);
+    expect(plan.waiting[0]?.waitsFor).toMatch(/another program removed its stamp; the next try is at 1970-/);
+    expect(plan.contended).toEqual([
+      {
+        object: 'Deployment shop/web',
+        message: expect.stringContaining('pods of it run with an older profile'),
+      },
+    ]);
+    expect(stamped(world, instant(LATER + pause))).toHaveLength(1);
+  },
+);
+
+test('A workload whose stamp was removed and whose pods all have the profile is named, and neither stamped nor waited for', () => {
+  const plan = planProfile(seen([workload({ ...undone(1), pods: [LATER] })]), POLICY, LATER);
+  expect([plan.actions, plan.waiting]).toEqual([[], []]);
+  expect(plan.contended[0]?.message).toContain('each change of the profile restarts it twice');
+});
+
+test('A workload whose stamp of an earlier profile was removed is stamped for the next profile at once', () => {
+  expect(stamped(seen([workload(undone(5, LATER, 'old'))]))).toHaveLength(1);
+  expect(planProfile(seen([workload({ ...undone(5), stamp: 'new' })]), POLICY, LATER).contended).toEqual([]);
+});
+
 test('A workload that is hot and has a stamp from before is named, not rolled', () => {
   const { actions, notes } = planProfile(seen([workload({ reload: 'hot', stamp: 'old' })]), POLICY, LATER);
   expect([actions, notes.length]).toEqual([[], 1]);
@@ -122,7 +190,12 @@ test('A plan never has both a write and a stamp, and leaves nothing to do once i
   const time = fc.integer({ min: 0, max: 2_000_000 }).map(instant);
   const some = fc.record({
     id: fc.string({ minLength: 1, maxLength: 4 }),
+    reads: fc.boolean(),
     reload: fc.constantFrom('hot', 'restart', 'unknown' as const),
+    undone: fc.option(
+      fc.record({ hash: fc.constantFrom('old', 'new'), times: fc.integer({ min: 1, max: 12 }), last: time }),
+      { nil: undefined },
+    ),
     stamp: fc.constantFrom(undefined, 'old', 'new'),
     createdAt: time,
     pods: fc.array(time, { maxLength: 3 }),
@@ -152,7 +225,9 @@ test('A plan never has both a write and a stamp, and leaves nothing to do once i
       expect(writes === 0 || (writes === 1 && stamps.length === 0)).toBe(true);
       for (const { consumer, hash } of stamps) {
         expect(hash).toBe(world.held?.hash);
-        expect(world.workloads.find(({ id }) => id === consumer)?.reload).not.toBe('hot');
+        const workload = world.workloads.find(({ id }) => id === consumer);
+        expect(workload).toMatchObject({ reads: true });
+        expect(workload?.reload).not.toBe('hot');
       }
       if (writes > 0) return;
       const workloads = world.workloads.map((one) => {

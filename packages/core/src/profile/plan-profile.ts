@@ -1,4 +1,5 @@
-import { type Duration, type Instant, TLS_PROFILE_HASH } from '@handover/material';
+import { type Duration, duration, hour, type Instant, minute, TLS_PROFILE_HASH } from '@handover/material';
+import { RELOAD } from '../contract/marks.ts';
 import { Clock } from '../plan/clock.ts';
 import type { Blocker } from '../plan/gates.ts';
 import type { Reload } from '../plan/observed.ts';
@@ -7,6 +8,8 @@ import { lengthOf } from '../plan/waiting.ts';
 /** A workload that a TLSProfile's selector selects. */
 export interface ProfileWorkload {
   readonly id: string;
+  /** Whether its pod template reads the profile's object: mounted, or as environment. Another is never restarted for it. */
+  readonly reads: boolean;
   /** `hot`: it reloads the file by itself. Any other reads it only when it starts. */
   readonly reload: Reload;
   /** Hash on its pod template; undefined: never rolled for a profile. */
@@ -17,6 +20,8 @@ export interface ProfileWorkload {
   readonly rolling: boolean;
   /** Why a stamp would roll nothing. */
   readonly obstacle?: string | undefined;
+  /** A stamp that another program took off its pod template again: of which profile, how often in a row, and when last. */
+  readonly undone?: { readonly hash: string; readonly times: number; readonly last: Instant } | undefined;
   /** An older TLSProfile that selects it too. */
   readonly takenBy?: string | undefined;
 }
@@ -60,28 +65,50 @@ export type ProfileAction =
       readonly why: string;
     };
 
+interface Remark {
+  readonly object: string;
+  readonly message: string;
+}
+
 export interface ProfilePlan {
   /** One write, or stamps, or nothing: no template is stamped before its file is written. */
   readonly actions: readonly ProfileAction[];
   /** Workloads that do not run with it yet. */
   readonly waiting: readonly Blocker[];
-  readonly notes: readonly { readonly object: string; readonly message: string }[];
+  readonly notes: readonly Remark[];
+  /** Selected workloads that do not read the profile. */
+  readonly unread: readonly string[];
+  /** Workloads whose stamp another program removes. */
+  readonly contended: readonly Remark[];
   readonly wakeAt: Instant | undefined;
 }
 
-const NOTHING: ProfilePlan = { actions: [], waiting: [], notes: [], wakeAt: undefined };
+const NOTHING: ProfilePlan = {
+  actions: [],
+  waiting: [],
+  notes: [],
+  unread: [],
+  contended: [],
+  wakeAt: undefined,
+};
 
 const OLD_STAMP = `it reloads by itself (hot), but its template still carries ${TLS_PROFILE_HASH}; remove that annotation`;
+
+const UNDONE = `another program removes ${TLS_PROFILE_HASH} from its pod template; let that program keep annotations that it did not set, set this one itself to status.hash of the TLSProfile, or declare the template ${RELOAD}: hot`;
+/** Each try is a rollout that another program turns back, so tries become rare soon. */
+const LONGEST_PAUSE = 6 * hour;
+const pauseAfter = (times: number): Duration => duration(Math.min(minute * 2 ** (times - 1), LONGEST_PAUSE));
 
 /** What to do about one TLSProfile now. A profile that cannot be honoured changes nothing; the one written before is still rolled out. */
 export const planProfile = (seen: ProfileSeen, policy: ProfilePolicy, now: Instant): ProfilePlan => {
   const { wanted, held, written } = seen;
+  const nothing = { ...NOTHING, unread: seen.workloads.filter(({ reads }) => !reads).map(({ id }) => id) };
   if (wanted !== undefined && !written) {
-    if (seen.obstacle !== undefined) return NOTHING;
-    return { ...NOTHING, actions: [{ kind: 'write-profile', hash: wanted, why: reasonTo(held, wanted) }] };
+    if (seen.obstacle !== undefined) return nothing;
+    return { ...nothing, actions: [{ kind: 'write-profile', hash: wanted, why: reasonTo(held, wanted) }] };
   }
   // The object was changed, and what it should hold is not known: no workload is restarted into that.
-  return held?.intact === true ? rollouts(seen, held, policy, now) : NOTHING;
+  return held?.intact === true ? { ...nothing, ...rollouts(seen, held, policy, now) } : nothing;
 };
 
 const reasonTo = (held: ProfileHeld | undefined, wanted: string): string => {
@@ -90,15 +117,17 @@ const reasonTo = (held: ProfileHeld | undefined, wanted: string): string => {
 };
 
 const rollouts = (
-  { workloads, clockSteadySince }: ProfileSeen,
+  { workloads: selected, clockSteadySince }: ProfileSeen,
   held: ProfileHeld,
   { cacheLag, maxConcurrentRollouts }: ProfilePolicy,
   now: Instant,
-): ProfilePlan => {
+): Omit<ProfilePlan, 'unread'> => {
   const clock = new Clock(now, clockSteadySince);
+  const workloads = selected.filter(({ reads }) => reads);
   const actions: ProfileAction[] = [];
   const waiting: Blocker[] = [];
-  const notes: { object: string; message: string }[] = [];
+  const notes: Remark[] = [];
+  const contended: Remark[] = [];
   const wait = (consumer: string, waitsFor: string): void =>
     void waiting.push({ consumer, waitsFor, since: held.changedAt });
   // A workload that does not start with the new profile keeps its place: a bad profile stops there.
@@ -106,6 +135,7 @@ const rollouts = (
   let room = maxConcurrentRollouts - under.length;
   for (const workload of workloads) {
     const { id, stamp, takenBy, obstacle } = workload;
+    const undone = workload.undone?.hash === held.hash ? workload.undone : undefined;
     if (workload.reload === 'hot') {
       // Its next pod would compare the two; and a changed template restarts it.
       if (stamp !== undefined && stamp !== held.hash) notes.push({ object: id, message: OLD_STAMP });
@@ -115,9 +145,18 @@ const rollouts = (
       if (workload.rolling) wait(id, 'to replace its pods');
     } else if (stamp === undefined && !startedBefore(workload, held, cacheLag)) {
       // A first install restarts nothing, be it the profile's or the workload's.
+      if (undone !== undefined)
+        contended.push({ object: id, message: `${UNDONE}; each change of the profile restarts it twice` });
     } else if (obstacle !== undefined) {
       wait(id, `to be restarted: ${obstacle}`);
       notes.push({ object: id, message: obstacle });
+    } else if (undone !== undefined && !clock.aged(undone.last, pauseAfter(undone.times))) {
+      const next = new Date(undone.last + pauseAfter(undone.times)).toISOString();
+      wait(id, `to be restarted: another program removed its stamp; the next try is at ${next}`);
+      contended.push({
+        object: id,
+        message: `${UNDONE}; pods of it run with an older profile (next try at ${next})`,
+      });
     } else if (!clock.aged(held.changedAt, cacheLag)) {
       // A pod that starts within cacheLag of a write may still get the old file.
       wait(
@@ -133,7 +172,7 @@ const rollouts = (
       });
     } else wait(id, 'to be restarted: other workloads come first');
   }
-  return { actions, waiting, notes, wakeAt: clock.wakeAt };
+  return { actions, waiting, notes, contended, wakeAt: clock.wakeAt };
 };
 
 /**

@@ -30,7 +30,9 @@ const spec = fields({
   configMapName: objectName().optional().describe('ConfigMap to write the profile to. Default: <name>.'),
   workloadSelector: labelSelector()
     .optional()
-    .describe('Workloads that are restarted when the profile changes; {} is all of them. Default: none.'),
+    .describe(
+      'Workloads that are restarted when the profile changes, if their pod templates mount the ConfigMap; {} is all that mount it. Default: none.',
+    ),
 })
   .superRefine(({ type, custom }, context) => {
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['custom'], message });

@@ -60,6 +60,7 @@ beforeEach(() => {
   workload = {
     id: 'Deployment default/web',
     version: '1',
+    reads: true,
     reload: 'unknown',
     stamp: undefined,
     createdAt: instant(0),

@@ -17,8 +17,9 @@ export const profilesOf = (
   workloads: (profile) =>
     workloads === undefined
       ? []
-      : selectedBy(profile, resolver.last?.catalogue.tlsProfiles ?? [], workloads, (consumer) =>
-          rollouts?.obstacles.why(consumer, now()),
-        ),
+      : selectedBy(profile, resolver.last?.catalogue.tlsProfiles ?? [], workloads, {
+          obstacle: (consumer) => rollouts?.obstacles.why(consumer, now()),
+          undone: (consumer, workload) => rollouts?.undone(consumer, workload),
+        }),
   remembered: (profile) => resolver.writtenHash(idOf(profile)),
 });

@@ -1,4 +1,4 @@
-import { authorityOfSigner, injectableOf } from '@handover/core';
+import { authorityOfSigner, injectableOf, TLS_PROFILE_HASH } from '@handover/core';
 import { type AuthorityId, idOf, type Key, keyText, RESOURCES } from '@handover/engine';
 import { type CertificateRequest, issuerOf } from '../cert-manager/kinds.ts';
 import { nextFor } from '../cert-manager/requests.ts';
@@ -7,6 +7,7 @@ import type { Held } from '../objects/held.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
 import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
+import type { Workload } from '../workloads/workload.ts';
 import { bothOf, concernedBy, type Touched } from './concerned.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import type { Term } from './term.ts';
@@ -28,6 +29,11 @@ export interface Reindexed {
 }
 
 const namespaceOf = (id: AuthorityId): string => id.split('/', 1)[0] ?? '';
+
+const readsProfilesAs = (workload: Workload | undefined): string =>
+  JSON.stringify(
+    workload && [workload.labels, workload.configMaps, workload.annotations[TLS_PROFILE_HASH]],
+  ) ?? '';
 
 /** The way from the watches to the queue. Each handler drops what calls for no work, and adds the work that the rest calls for. */
 export class Changes {
@@ -184,8 +190,21 @@ export class Changes {
     if (this.term?.moving.has(keyText(key)) === true) this.term.controller.add([key], POD_DEBOUNCE_MS);
   };
 
-  readonly workloadChanged = (): void =>
-    this.term?.controller.add(this.term.moving.values(), POD_DEBOUNCE_MS);
+  readonly workloadChanged = (before: Workload | undefined, now: Workload | undefined): void => {
+    const { term } = this;
+    if (term === undefined) return;
+    term.controller.add(term.moving.values(), POD_DEBOUNCE_MS);
+    if (readsProfilesAs(before) === readsProfilesAs(now)) return;
+    // Which workloads read a profile, and whether their stamps stand, is in its status also while nothing is rolled out.
+    const namespace = (now ?? before)?.namespace;
+    const profiles = (this.#read?.catalogue.tlsProfiles ?? []).filter(
+      ({ metadata, spec }) => metadata.namespace === namespace && spec.workloadSelector !== undefined,
+    );
+    term.controller.add(
+      profiles.map((profile) => ({ kind: 'TLSProfile', id: idOf(profile) })),
+      POD_DEBOUNCE_MS,
+    );
+  };
 
   readonly requestChanged = (request: CertificateRequest): void => {
     const { namespace = '', name = '' } = request.metadata;

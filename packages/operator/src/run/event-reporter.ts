@@ -105,8 +105,8 @@ export class EventReporter {
     }
   };
 
-  /** A TrustBundle's fight over one of its targets, when it begins. */
-  bundle(declared: Declared, status: AnyStatus): void {
+  /** A fight over a target of a TrustBundle, or over a workload of a TLSProfile, when it begins. */
+  contended(declared: Declared, status: AnyStatus): void {
     const { conditions = [] } = status as {
       readonly conditions?: readonly { readonly type: string; readonly message: string }[];
     };

@@ -59,6 +59,32 @@ const rolledOutOf = ({ waiting, notes, actions }: ProfilePlan) => {
   );
 };
 
+const notMountedIn = ({ unread }: ProfilePlan): Pick<TlsProfileResourceStatus, 'notMounted'> =>
+  unread.length === 0 ? {} : { notMounted: { count: unread.length, workloads: unread.slice(0, MOST_NAMED) } };
+
+const FEW = 3;
+
+/** Often as it should be, so no reason to be Degraded: not every workload of a namespace serves TLS. */
+const notMountedOf = ({ unread }: ProfilePlan, configMap: string) => {
+  if (unread.length === 0)
+    return verdict('NotMounted', false, 'None', `every selected workload mounts ConfigMap ${configMap}`);
+  const more = unread.length > FEW ? ` and ${unread.length - FEW} more` : '';
+  return verdict(
+    'NotMounted',
+    true,
+    'NotRestarted',
+    `${unread.slice(0, FEW).join(', ')}${more}: selected, but without ConfigMap ${configMap} in the pod template, and so never restarted for this profile; mount it, or narrow workloadSelector`,
+  );
+};
+
+const contendedOf = ({ contended }: ProfilePlan) => {
+  const lines = contended.slice(0, FEW).map(({ object, message }) => `${object}: ${message}`);
+  const more = contended.length > FEW ? [`and ${contended.length - FEW} more`] : [];
+  return contended.length === 0
+    ? []
+    : [verdict('Contended', true, 'ForeignManager', [...lines, ...more].join('; '))];
+};
+
 /** What is in force: of a profile that is refused, what was written before it. */
 const inForce = (
   declared: Declared,
@@ -78,7 +104,12 @@ const inForce = (
 const given = <Name extends string>(name: Name, value: string | undefined): Partial<Record<Name, string>> =>
   value === undefined ? {} : ({ [name]: value } as Record<Name, string>);
 
-export const statusOfProfile = (declared: Declared, outcome: ProfileOutcome, now: Instant): AnyStatus => {
+export const statusOfProfile = (
+  declared: Declared,
+  configMap: string,
+  outcome: ProfileOutcome,
+  now: Instant,
+): AnyStatus => {
   const { resolved, plan } = outcome;
   const problems =
     resolved instanceof HandoverError
@@ -87,7 +118,18 @@ export const statusOfProfile = (declared: Declared, outcome: ProfileOutcome, now
   return {
     ...inForce(declared, outcome),
     problems: problems.slice(0, MOST_NAMED),
+    ...notMountedIn(plan),
     observedGeneration: declared.generation,
-    conditions: conditionsOf(declared, [readyOf(outcome), degradedOf(outcome), rolledOutOf(plan)], now),
+    conditions: conditionsOf(
+      declared,
+      [
+        readyOf(outcome),
+        degradedOf(outcome),
+        rolledOutOf(plan),
+        notMountedOf(plan, configMap),
+        ...contendedOf(plan),
+      ],
+      now,
+    ),
   };
 };

@@ -1,6 +1,8 @@
+import type { TlsProfile } from '@handover/core';
 import {
   type AuthorityOutcome,
   authorityRef,
+  idOf,
   isConflict,
   keyText,
   type Listener,
@@ -158,16 +160,19 @@ export class Reports {
       if (declared === undefined) continue;
       const status = await statusOfBundle(this.#options.home, resolved, declared, bundle);
       this.#statuses?.put(declared, status);
-      this.#events?.bundle(declared, status);
+      this.#events?.contended(declared, status);
     }
   }
 
-  profile(id: string, outcome: ProfileOutcome): void {
+  profile(profile: TlsProfile, outcome: ProfileOutcome): void {
     const { home } = this.#options;
+    const id = idOf(profile);
     this.#failures.delete(keyText({ kind: 'TLSProfile', id }));
     const declared = home.declared('TLSProfile', id);
-    if (declared !== undefined)
-      this.#statuses?.put(declared, statusOfProfile(declared, outcome, home.clock.now()));
+    if (declared === undefined) return;
+    const status = statusOfProfile(declared, profile.spec.configMapName, outcome, home.clock.now());
+    this.#statuses?.put(declared, status);
+    this.#events?.contended(declared, status);
   }
 }
 

@@ -216,7 +216,7 @@ export class Term {
     const acted = actions.length > 0;
     this.#moves({ kind: 'TLSProfile', id }, acted || waiting.length > 0);
     if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
-    this.reports.profile(id, outcome);
+    this.reports.profile(profile, outcome);
     return { again: instant(Math.min(acted ? home.clock.now() : (wakeAt ?? resync), resync)), acted };
   }
 

@@ -54,6 +54,17 @@ test('a stamp on a workload that has changed meanwhile is refused', async () => 
   expect(await annotations()).toMatchObject({ 'handover.dev/trust-hash': 'default/mesh=2.0' });
 });
 
+test('a profile’s stamp that was refused is none that another program removed; one that was written and is gone is', async () => {
+  const at = (shown: string) => workloadOf('Deployment', { metadata: { ...place, resourceVersion: shown } });
+  server.faults.add({ status: 403, reason: 'Forbidden', message: 'no' });
+  await expect(rollouts.stampProfile(CONSUMER, version, 'new')).rejects.toThrow();
+  expect(rollouts.undone(CONSUMER, at(`${version}0`))).toBeUndefined();
+  await rollouts.stampProfile(CONSUMER, version, 'new');
+  expect(await annotations()).toMatchObject({ 'handover.dev/tls-profile-hash': 'new' });
+  expect(rollouts.undone(CONSUMER, at(version))).toBeUndefined();
+  expect(rollouts.undone(CONSUMER, at(`${version}0`))).toMatchObject({ hash: 'new', times: 1 });
+});
+
 test.each([
   [403, 'Forbidden'],
   [422, 'Invalid'],

@@ -1,10 +1,11 @@
-import { RESTARTED_AT, type Stamp, TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
+import { type ProfileWorkload, RESTARTED_AT, type Stamp, TLS_PROFILE_HASH, TRUST_HASH } from '@handover/core';
 import type { AuthorityId, Rollouts } from '@handover/engine';
 import type { Kube, KubeErrorCode } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { Obstacles } from '../objects/obstacles.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
+import { ProfileStamps } from './profile-stamps.ts';
 import { withStamp } from './stamps.ts';
 import { ROLLABLE, type Workload } from './workload.ts';
 import { WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
@@ -20,6 +21,7 @@ export class KubeRollouts implements Rollouts {
   readonly obstacles = new Obstacles();
   /** Versions that were stamped, until the watch shows what became of them. */
   readonly #stamped = new Map<string, string>();
+  readonly #profileStamps = new ProfileStamps();
 
   constructor(kube: Kube, workloadCache: Workloads, now: () => Instant, signal: AbortSignal) {
     this.#kube = kube;
@@ -42,8 +44,14 @@ export class KubeRollouts implements Rollouts {
   }
 
   /** The same for a TLS profile, whose stamp is its hash. */
-  stampProfile(consumer: string, expect: string, hash: string): Promise<void> {
-    return this.#annotate(consumer, expect, () => ({ [TLS_PROFILE_HASH]: hash }));
+  async stampProfile(consumer: string, expect: string, hash: string): Promise<void> {
+    await this.#annotate(consumer, expect, () => ({ [TLS_PROFILE_HASH]: hash }));
+    this.#profileStamps.wrote(consumer, hash, expect);
+  }
+
+  /** Whether another program took the stamp of a TLS profile off again. */
+  undone(consumer: string, workload: Workload): ProfileWorkload['undone'] {
+    return this.#profileStamps.undone(consumer, workload, this.#now());
   }
 
   async #annotate(

@@ -6,21 +6,35 @@ import { selectedBy } from './selected.ts';
 import { workloadOf } from './workload.ts';
 import type { WorkloadCache } from './workload-cache.ts';
 
-const profile = (name: string, workloadSelector?: object): TlsProfile =>
+const profile = (name: string, workloadSelector?: object, configMapName = 'tls'): TlsProfile =>
   parseResource(
     {
       apiVersion: 'handover.dev/v1alpha1',
       kind: 'TLSProfile',
       metadata: { name, namespace: 'shop' },
-      spec: { configMapName: 'tls', ...(workloadSelector === undefined ? {} : { workloadSelector }) },
+      spec: { configMapName, ...(workloadSelector === undefined ? {} : { workloadSelector }) },
     },
     name,
   ) as TlsProfile;
 
-const deployment = (name: string, labels: object, annotations: object = {}, namespace = 'shop') =>
+/** The template of a pod that mounts these ConfigMaps. */
+const mounting = (...names: readonly string[]) => ({
+  containers: [
+    { name: 'main', volumeMounts: names.map((name) => ({ name: `v-${name}`, mountPath: `/${name}` })) },
+  ],
+  volumes: names.map((name) => ({ name: `v-${name}`, configMap: { name } })),
+});
+
+const deployment = (
+  name: string,
+  labels: object,
+  annotations: object = {},
+  namespace = 'shop',
+  spec: object = mounting('tls'),
+) =>
   workloadOf('Deployment', {
     metadata: { name, namespace, resourceVersion: '7', creationTimestamp: '2030-01-01T00:00:00Z' },
-    spec: { template: { metadata: { labels, annotations } } },
+    spec: { template: { metadata: { labels, annotations }, spec } },
   } as KubeObject);
 
 const pod = (name: string, owner: string, mount: object): Pod => {
@@ -52,7 +66,7 @@ const town = (
     makerOf: ({ owner, name }: Pod) => owner ?? { kind: 'Pod', name },
   }) as unknown as WorkloadCache;
 const named = (all: readonly { readonly id: string }[]) => all.map(({ id }) => id);
-const free = () => undefined;
+const free = { obstacle: () => undefined, undone: () => undefined };
 
 test('a TLSProfile selects workloads by labels of the pod template: none without a selector, all of its namespace with an empty one', () => {
   const people = town([
@@ -85,4 +99,59 @@ test('a workload that two TLSProfiles select belongs to the older', () => {
   const takenBy = (one: TlsProfile) => selectedBy(one, [older, younger], people, free)[0]?.takenBy;
   expect(takenBy(older)).toBeUndefined();
   expect(takenBy(younger)).toBe('shop/older');
+});
+
+test('a workload that two TLSProfiles select, and that mounts one of them, belongs to the one that it mounts', () => {
+  const [older, younger] = [profile('older', {}, 'old-tls'), profile('younger', {})];
+  const of = (one: TlsProfile, ...mounted: readonly string[]) => {
+    const people = town([deployment('a', {}, {}, 'shop', mounting(...mounted))]);
+    return selectedBy(one, [older, younger], people, free).map(({ reads, takenBy }) => [reads, takenBy])[0];
+  };
+  expect([of(older, 'tls'), of(younger, 'tls')]).toEqual([
+    [false, undefined],
+    [true, undefined],
+  ]);
+  expect([of(older, 'tls', 'old-tls'), of(younger, 'tls', 'old-tls')]).toEqual([
+    [true, undefined],
+    [true, 'shop/older'],
+  ]);
+});
+
+const env = (more: object) => ({ containers: [{ name: 'main', ...more }] });
+test.each<[string, object, boolean]>([
+  ['mounts the ConfigMap', mounting('tls'), true],
+  [
+    'mounts it in a projected volume',
+    {
+      ...env({ volumeMounts: [{ name: 'all', mountPath: '/all' }] }),
+      volumes: [{ name: 'all', projected: { sources: [{ configMap: { name: 'tls' } }] } }],
+    },
+    true,
+  ],
+  ['reads it by envFrom', env({ envFrom: [{ configMapRef: { name: 'tls' } }] }), true],
+  [
+    'reads a key of it by env',
+    env({ env: [{ name: 'P', valueFrom: { configMapKeyRef: { name: 'tls', key: 'profile.json' } } }] }),
+    true,
+  ],
+  [
+    'mounts it in an init container',
+    { ...mounting('tls'), containers: [], initContainers: mounting('tls').containers },
+    true,
+  ],
+  [
+    'has it as a volume that no container mounts',
+    { ...mounting('tls'), containers: [{ name: 'main' }] },
+    false,
+  ],
+  ['mounts another ConfigMap', mounting('other'), false],
+  [
+    'mounts a Secret of that name',
+    { ...mounting('tls'), volumes: [{ name: 'v-tls', secret: { secretName: 'tls' } }] },
+    false,
+  ],
+  ['mounts nothing', env({}), false],
+])('a workload that %s: whether it reads the profile', (_, spec, reads) => {
+  const people = town([deployment('a', {}, {}, 'shop', spec)]);
+  expect(selectedBy(profile('p', {}), [], people, free)).toMatchObject([{ reads }]);
 });

@@ -15,6 +15,10 @@ const isSelected = ({ metadata, spec }: TlsProfile, { namespace, labels }: Workl
   metadata.namespace === namespace &&
   selects(spec.workloadSelector, labels);
 
+const configMapOf = (profile: TlsProfile): string => placeOf(profileObjectOf(profile)).name;
+const reads = (profile: TlsProfile, { configMaps }: Workload): boolean =>
+  configMaps.includes(configMapOf(profile));
+
 /** What its owner says of it; never against what can be seen. */
 const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): Reload => {
   const copied = pods.some(({ references }) =>
@@ -25,12 +29,22 @@ const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): 
   return said === 'hot' ? 'hot' : 'unknown';
 };
 
-/** Workloads whose pod templates a TLSProfile selects. One that several select belongs to the oldest of them: it has one stamp. */
+/** What is known of earlier stamps. */
+export interface StampsKnown {
+  /** Why a workload cannot be stamped now. */
+  readonly obstacle: (consumer: string) => string | undefined;
+  readonly undone: (consumer: string, workload: Workload) => ProfileWorkload['undone'];
+}
+
+/**
+ * Workloads whose pod templates a TLSProfile selects. One that reads several profiles which select it belongs to the oldest of them: it
+ * has one stamp.
+ */
 export const selectedBy = (
   profile: TlsProfile,
   oldestFirst: readonly TlsProfile[],
   workloadCache: Workloads,
-  obstacle: (consumer: string) => string | undefined,
+  { obstacle, undone }: StampsKnown,
 ): readonly SelectedWorkload[] => {
   const { namespace } = profile.metadata;
   const selected = workloadCache.workloadsIn(namespace).filter((workload) => isSelected(profile, workload));
@@ -45,17 +59,22 @@ export const selectedBy = (
   return selected.map((workload) => {
     const id = nameOf(workload);
     const own = pods.get(id) ?? [];
-    const first = oldestFirst.find((candidate) => isSelected(candidate, workload));
+    const isReader = reads(profile, workload);
+    const first = oldestFirst.find(
+      (candidate) => isSelected(candidate, workload) && reads(candidate, workload),
+    );
     return {
       id,
       version: workload.version,
-      reload: reloadOf(workload, own, placeOf(profileObjectOf(profile)).name),
+      reads: isReader,
+      reload: reloadOf(workload, own, configMapOf(profile)),
       stamp: workload.annotations[TLS_PROFILE_HASH],
       createdAt: workload.createdAt,
       pods: own.map(({ createdAt }) => createdAt),
       rolling: workload.rolling,
       obstacle: workload.obstacle ?? obstacle(id),
-      takenBy: first === undefined || idOf(first) === idOf(profile) ? undefined : idOf(first),
+      undone: undone(id, workload),
+      takenBy: !isReader || first === undefined || idOf(first) === idOf(profile) ? undefined : idOf(first),
     };
   });
 };

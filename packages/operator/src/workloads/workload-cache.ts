@@ -47,7 +47,7 @@ export interface WorkloadCacheOptions {
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly onPod: (before: Pod | undefined, after: Pod | undefined) => void;
-  readonly onWorkload: (workload: Workload) => void;
+  readonly onWorkload: (before: Workload | undefined, after: Workload | undefined) => void;
 }
 
 /** Live pods and what makes them, followed by watches. */
@@ -77,10 +77,9 @@ export class WorkloadCache {
           (object) => workloadOf(kind, object),
           {},
           (before, after) => {
-            const changed = after ?? before;
             if (after !== undefined) this.progress.seen(after);
             else if (before !== undefined) this.progress.gone(before);
-            if (changed !== undefined) onWorkload(changed);
+            onWorkload(before, after);
           },
         ),
       ]),

@@ -1,6 +1,7 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
 import { cut, labelsOf, MOST_SAID, saidOn } from '../objects/bounds.ts';
+import { referencesOf } from './references.ts';
 import { isReloaderImage } from './reloader.ts';
 
 /** Kinds that can be rolled by a change of their pod template. */
@@ -16,6 +17,8 @@ export interface Workload {
   readonly createdAt: Instant;
   /** Labels of its pod template. */
   readonly labels: Readonly<Record<string, string>>;
+  /** ConfigMaps that its pod template reads. */
+  readonly configMaps: readonly string[];
   /** Our annotations of its pod template. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Annotations of its own that say how it is restarted: ours, and Reloader's. */
@@ -127,6 +130,14 @@ const isReloader = ({ spec, status }: KubeObject): boolean =>
     ({ image }) => typeof image === 'string' && isReloaderImage(image),
   );
 
+const configMapsIn = (spec: unknown): readonly string[] => [
+  ...new Set(
+    referencesOf({ metadata: {}, spec } as KubeObject).flatMap(({ plural, name }) =>
+      plural === 'configmaps' ? [name] : [],
+    ),
+  ),
+];
+
 export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
   const { metadata, spec, status } = object;
   const obstacle = obstacleOf(kind, spec);
@@ -136,6 +147,7 @@ export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
     name: metadata.name ?? '',
     version: metadata.resourceVersion ?? '',
     createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
+    configMaps: configMapsIn(at(spec, 'template', 'spec')),
     labels: labelsOf(at(spec, 'template', 'metadata', 'labels')),
     annotations: saidOn('pod', at(spec, 'template', 'metadata', 'annotations')),
     words: saidOn('workload', metadata.annotations),

@@ -296,6 +296,7 @@ describe('status', () => {
         hash: 'beef',
         minTLSVersion: 'VersionTLS12',
         problems: ['X448: no such group'],
+        notMounted: { count: 1, workloads: ['DaemonSet shop/net'] },
         conditions: ready('True', 'Written.'),
       } satisfies TlsProfileResourceStatus,
     ],

@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type SecureVersion } from 'node:tls';
 import { type ApiRequest, allowed, grantsFor, unused } from '@handover/install';
-import { type ConfigMap, configMaps, deployments, Informer, type KubeObject } from '@handover/kube';
+import {
+  type ConfigMap,
+  configMaps,
+  daemonSets,
+  deployments,
+  Informer,
+  type KubeObject,
+  pods,
+} from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { namespaceObject } from '@handover/test-api-server';
 import { makeCa } from '@handover/test-cluster';
@@ -89,6 +97,20 @@ const deployment = (name: string, labels: object, annotations: object = {}): obj
   },
 });
 
+/** As nmstate's handler: on every node, without TLS. */
+const NET = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: { name: 'net', namespace: 'default' },
+  spec: {
+    selector: { matchLabels: { app: 'net' } },
+    template: {
+      metadata: { labels: { app: 'net', tls: 'platform' } },
+      spec: { containers: [{ name: 'main', image: 'none' }] },
+    },
+  },
+};
+
 const configMap = async (name = 'tls-profile', namespace = 'default'): Promise<ConfigMap | undefined> =>
   stage.kube.get(configMaps, { namespace, name });
 const profileIn = async (name = 'tls-profile') =>
@@ -131,6 +153,7 @@ describe('A TLSProfile of type OpenShift', () => {
       deployment('api', { tls: 'platform' }),
       deployment('hot', { tls: 'platform' }, { 'handover.dev/reload': 'hot' }),
       deployment('other', {}),
+      NET,
       resource('TLSProfile', 'follows', {
         type: 'OpenShift',
         configMapName: 'tls-profile',
@@ -267,6 +290,55 @@ const negotiated = async (options: object, version: SecureVersion): Promise<stri
   return result;
 };
 
+test('S1.4 a workload that the selector selects and that does not mount the profile is never rolled, and named', async () => {
+  await stage.cluster.apply(
+    resource('TLSProfile', 'follows', {
+      type: 'OpenShift',
+      configMapName: 'tls-profile',
+      workloadSelector: {},
+    }),
+  );
+  await says(
+    'follows',
+    'NotMounted',
+    'True',
+    'NotRestarted',
+    /^DaemonSet default\/net: selected, but without/,
+  );
+  await follow({ type: 'Old', old: {} });
+  await until(isMinimum('VersionTLS10'), 'Old');
+  const old = hashIn((await configMap()) as ConfigMap);
+  await until(async () => stampsOf('other').at(-1) === old && old !== undefined, 'the stamp');
+  await allRolled();
+  const net = await stage.kube.get(daemonSets, { namespace: 'default', name: 'net' });
+  expect(net?.metadata.generation).toBe(1);
+  expect(await statusOf('follows')).toMatchObject({
+    notMounted: { count: 1, workloads: ['DaemonSet default/net'] },
+  });
+  await stage.cluster.kubectl('patch', 'daemonset/net', '--type=json', '-p', MOUNT);
+  await says('follows', 'NotMounted', 'False', 'None');
+  await stage.cluster.apply(
+    resource('TLSProfile', 'follows', {
+      type: 'OpenShift',
+      configMapName: 'tls-profile',
+      workloadSelector: { matchLabels: { tls: 'platform' } },
+    }),
+  );
+});
+
+const MOUNT = JSON.stringify([
+  {
+    op: 'add',
+    path: '/spec/template/spec/volumes',
+    value: [{ name: 'tls', configMap: { name: 'tls-profile' } }],
+  },
+  {
+    op: 'add',
+    path: '/spec/template/spec/containers/0/volumeMounts',
+    value: [{ name: 'tls', mountPath: '/tls' }],
+  },
+]);
+
 describe('The ConfigMap', () => {
   const restored = (wanted: ConfigMap['data']) =>
     until(async () => JSON.stringify((await configMap())?.data) === JSON.stringify(wanted), 'the repair');
@@ -333,6 +405,131 @@ describe('Platform facts', () => {
       'the facts beside the profile',
     );
     expect(await facts('handover-system')).toBeUndefined();
+  });
+});
+
+describe('A Deployment that another operator renders', () => {
+  const RESTARTED_AT = 'kubectl.kubernetes.io/restartedAt';
+  const at = { namespace: 'default', name: 'rendered' };
+  /** What that operator does with annotations of its template. */
+  let manner: 'removes at once' | 'removes later' | 'renders the hash' | 'keeps' = 'keeps';
+  const rendered = (annotations: object = {}) => deployment('rendered', { tls: 'rendered' }, annotations);
+  const annotate = (annotations: Record<string, string | null>) =>
+    stage.kube.patch(deployments, at, {
+      merge: { spec: { template: { metadata: { annotations } } } },
+      fieldManager: 'foreign-operator',
+    });
+  const removeStamp = () => annotate({ [STAMP]: null, [RESTARTED_AT]: null });
+  const profileOf = (type: string) =>
+    resource('TLSProfile', 'rendered', {
+      type,
+      configMapName: 'rendered-tls',
+      workloadSelector: { matchLabels: { tls: 'rendered' } },
+    });
+  const isRolledOut = () => says('rendered', 'RolledOut', 'True', 'NothingWaitedFor');
+  const podsSeen = () => [...kubelet.seen.values()].filter((name) => name.startsWith('rendered-')).length;
+  const livePods = async () =>
+    (await stage.kube.list(pods, { namespace: 'default', labelSelector: 'app=rendered' })).items.length;
+  const foreign = new AbortController();
+  afterAll(() => foreign.abort());
+
+  beforeAll(async () => {
+    const informer = new Informer(stage.kube, deployments, { namespace: 'default' });
+    informer.on('changed', ({ after }) => {
+      if (after?.metadata.name !== 'rendered' || annotationsIn(after)[STAMP] === undefined) return;
+      if (manner === 'removes at once') void removeStamp().catch(() => {});
+    });
+    await informer.start(foreign.signal).ready;
+    await stage.cluster.apply(profileOf('Intermediate'));
+    await until(() => configMap('rendered-tls'), 'the file');
+    const made = rendered() as { spec: { template: { spec: { volumes: object[] } } } };
+    made.spec.template.spec.volumes = [{ name: 'tls', configMap: { name: 'rendered-tls' } }];
+    await stage.cluster.apply(made);
+    await until(async () => (await livePods()) === 2, 'two pods');
+  });
+
+  test('that removes the stamp after the rollout: two rollouts, no third, and it is named as contended', async () => {
+    manner = 'removes later';
+    await stage.cluster.apply(profileOf('Modern'));
+    await until(async () => stampsOf('rendered').length === 2, 'the stamp');
+    await isRolledOut();
+    await until(async () => podsSeen() === 4 && (await livePods()) === 2, 'two new pods');
+    await removeStamp();
+    await says(
+      'rendered',
+      'Contended',
+      'True',
+      'ForeignManager',
+      /Deployment default\/rendered: .* restarts it twice/,
+    );
+    await until(async () => podsSeen() === 6 && (await livePods()) === 2, 'two pods more');
+    await isRolledOut();
+    // A pass over the profile, after which a third rollout would have begun.
+    await stage.cluster.kubectl('annotate', 'tlsprofile/rendered', 'example.com/look=again');
+    await stage.cluster.apply(deployment('unrelated', { tls: 'rendered' }));
+    await says('rendered', 'NotMounted', 'True', 'NotRestarted', /Deployment default\/unrelated: selected/);
+    const hash = hashIn((await configMap('rendered-tls')) as ConfigMap);
+    expect(stampsOf('rendered')).toEqual([undefined, hash, undefined]);
+    expect(podsSeen()).toBe(6);
+  });
+
+  test('that removes the stamp at once: the rollout is turned back, named, and tried again after a minute', async () => {
+    manner = 'removes at once';
+    const before = stampsOf('rendered').length;
+    await stage.cluster.apply(profileOf('Old'));
+    await says(
+      'rendered',
+      'Contended',
+      'True',
+      'ForeignManager',
+      /Deployment default\/rendered: .* older profile/,
+    );
+    await says('rendered', 'RolledOut', 'False', 'Waiting', /another program removed its stamp/);
+    const said = await until(async () => {
+      const all = await stage.cluster.kubectl('get', 'events', '--field-selector=reason=Contended');
+      return all.includes('tlsprofile/rendered') && all;
+    }, 'the Event');
+    expect(said).toContain('Deployment default/rendered');
+    const turnedBack = Date.now();
+    const hash = hashIn((await configMap('rendered-tls')) as ConfigMap);
+    expect(stampsOf('rendered').slice(before)).toEqual([hash, undefined]);
+    // Mended: the next stamp stands.
+    manner = 'keeps';
+    await until(async () => stampsOf('rendered').length === before + 3, 'the second try', 120_000);
+    expect(Date.now() - turnedBack).toBeGreaterThan(30_000);
+    await isRolledOut();
+    expect(stampsOf('rendered').slice(before)).toEqual([hash, undefined, hash]);
+    expect(await condition(stage, 'TLSProfile', 'rendered', 'Contended')).toBeUndefined();
+  });
+
+  test('that keeps what it did not set, or applies its own fields, leaves the stamp', async () => {
+    const made = rendered({ 'example.com/version': '2' }) as {
+      spec: { template: { spec: { volumes: object[] } } };
+    };
+    made.spec.template.spec.volumes = [{ name: 'tls', configMap: { name: 'rendered-tls' } }];
+    const stamp = stampsOf('rendered').at(-1);
+    await stage.cluster.apply(made);
+    await until(async () => {
+      const found = await stage.kube.get(deployments, at);
+      return found !== undefined && annotationsIn(found)['example.com/version'] === '2';
+    }, 'the new template');
+    const found = await stage.kube.get(deployments, at);
+    expect(found === undefined ? undefined : annotationsIn(found)[STAMP]).toBe(stamp);
+  });
+
+  test('that renders the hash of the profile itself is rolled by itself alone', async () => {
+    const before = stampsOf('rendered').length;
+    await stage.cluster.apply(profileOf('Intermediate'));
+    const old = stampsOf('rendered').at(-1);
+    await until(async () => {
+      const hash = (await statusOf('rendered'))?.hash;
+      if (hash === undefined || hash === old) return false;
+      await annotate({ [STAMP]: hash });
+      return true;
+    }, 'the new hash');
+    await isRolledOut();
+    expect(stampsOf('rendered')).toHaveLength(before + 1);
+    expect(stampsOf('rendered').at(-1)).toBe((await statusOf('rendered'))?.hash);
   });
 });
 
