@@ -6,6 +6,8 @@ export type Files = Readonly<Record<string, readonly string[]>>;
 /** What the status document says. */
 export interface Shows {
   readonly leaf: string;
+  /** What is sent behind the leaf; a client need not say it. */
+  readonly chain?: readonly string[];
   readonly anchors: readonly string[];
   /** Code of `lastFailure`. Left out: there is no failure. */
   readonly failure?: string;

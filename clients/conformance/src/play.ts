@@ -101,7 +101,7 @@ class Play {
     });
   }
 
-  #differs(text: string, { leaf, anchors, failure, loads }: Shows): string | undefined {
+  #differs(text: string, { leaf, chain, anchors, failure, loads }: Shows): string | undefined {
     const document = documentIn(text, Date.now());
     if (typeof document === 'string') return `the document ${document}`;
     const [source] = document.sources;
@@ -109,6 +109,9 @@ class Play {
     if (source === undefined || !isMap(raw)) return 'there is no source';
     if (source.leaf?.fingerprint !== this.#material.fingerprint(leaf)) return 'another leaf';
     if (source.leaf.issuerKeyId === undefined) return 'no issuerKeyId';
+    const behind = chain?.map((part) => this.#material.fingerprint(part));
+    const said = source.leaf.chain;
+    if (behind !== undefined && said !== undefined && said.join() !== behind.join()) return 'another chain';
     const wanted = anchors.map((anchor) => this.#material.fingerprint(anchor)).sort();
     if (JSON.stringify([...(source.anchors ?? [])].sort()) !== JSON.stringify(wanted)) return 'other CAs';
     const { lastFailure } = raw;

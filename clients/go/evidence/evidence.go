@@ -25,6 +25,9 @@ const Path = "/handover/status"
 // maxBytes is what a controller reads of a document.
 const maxBytes = 64 * 1024
 
+// mostBehind keeps documents small: the files of an authority have one or two certificates behind the leaf.
+const mostBehind = 8
+
 // Loaded is the material that a reloader has in use.
 type Loaded struct {
 	// Path is the first file of the source, for people.
@@ -33,6 +36,9 @@ type Loaded struct {
 	Anchors []*x509.Certificate
 	// Leaf is the certificate that this process presents. Nil: it presents none.
 	Leaf *x509.Certificate
+	// Chain are the certificates (DER) that this process sends behind the leaf, such as a cross-certificate: [tls.Certificate].Certificate[1:].
+	// Nil: not known. Empty: it sends the leaf alone.
+	Chain [][]byte
 	// Loads is 1 after the first load and grows by 1 with each change. Zero leaves it out.
 	Loads int
 	// LoadedAt is when the material was loaded. Zero leaves it out.
@@ -82,6 +88,14 @@ func LeafOf(certificate *tls.Certificate) *x509.Certificate {
 	return leaf
 }
 
+// ChainOf returns what is sent behind the leaf of a certificate as crypto/tls keeps it, or nil without one.
+func ChainOf(certificate *tls.Certificate) [][]byte {
+	if certificate == nil || len(certificate.Certificate) == 0 {
+		return nil
+	}
+	return certificate.Certificate[1:]
+}
+
 type document struct {
 	Version   int       `json:"version"`
 	At        string    `json:"at"`
@@ -107,9 +121,10 @@ type source struct {
 }
 
 type leaf struct {
-	Fingerprint string `json:"fingerprint"`
-	IssuerKeyID string `json:"issuerKeyId,omitempty"`
-	NotAfter    string `json:"notAfter"`
+	Fingerprint string    `json:"fingerprint"`
+	IssuerKeyID string    `json:"issuerKeyId,omitempty"`
+	Chain       *[]string `json:"chain,omitempty"`
+	NotAfter    string    `json:"notAfter"`
 }
 
 // Handler answers GET and HEAD of [Path] with the status document, and any other path with 404. Serve it over plain HTTP on a port
@@ -188,6 +203,13 @@ func sourceOf(loaded Loaded) source {
 			IssuerKeyID: hex.EncodeToString(loaded.Leaf.AuthorityKeyId),
 			NotAfter:    iso(loaded.Leaf.NotAfter),
 		}
+		if loaded.Chain != nil && len(loaded.Chain) <= mostBehind {
+			chain := make([]string, 0, len(loaded.Chain))
+			for _, each := range loaded.Chain {
+				chain = append(chain, fingerprintOf(each))
+			}
+			shown.Leaf.Chain = &chain
+		}
 	}
 	return shown
 }
@@ -231,8 +253,10 @@ func WriteMetrics(w io.Writer, sources ...Source) error {
 // labelEscapes are those of the text format.
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-func fingerprint(certificate *x509.Certificate) string {
-	sum := sha256.Sum256(certificate.Raw)
+func fingerprint(certificate *x509.Certificate) string { return fingerprintOf(certificate.Raw) }
+
+func fingerprintOf(der []byte) string {
+	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -76,6 +76,30 @@ func TestThePodIsNamed(t *testing.T) {
 	}
 }
 
+func TestADocumentListsWhatIsSentBehindTheLeafWhereThatIsKnownAndShort(t *testing.T) {
+	ca := testca.CA("ca")
+	leaf := ca.Leaf("web", time.Hour).Certificate
+	shown := func(chain [][]byte) string {
+		source := evidence.SourceFunc(func() evidence.Loaded { return evidence.Loaded{Leaf: leaf, Chain: chain} })
+		return ask(evidence.Handler(source), "GET", evidence.Path).Body.String()
+	}
+	one := fmt.Sprintf(`"chain":["%x"]`, sha256.Sum256(ca.Certificate.Raw))
+	if text := shown([][]byte{ca.Certificate.Raw}); !strings.Contains(text, one) {
+		t.Fatal(text)
+	}
+	if text := shown([][]byte{}); !strings.Contains(text, `"chain":[]`) {
+		t.Fatal(text)
+	}
+	for _, chain := range [][][]byte{nil, make([][]byte, 9)} {
+		if text := shown(chain); strings.Contains(text, "chain") {
+			t.Fatal(text)
+		}
+	}
+	if len(evidence.ChainOf(&tls.Certificate{Certificate: [][]byte{leaf.Raw, ca.Certificate.Raw}})) != 1 || evidence.ChainOf(nil) != nil {
+		t.Fatal("not the certificates behind the leaf")
+	}
+}
+
 func TestTheMetricsShowTheCasAndTheLeafInUse(t *testing.T) {
 	ca := testca.CA("ca")
 	leaf := ca.Leaf("web", time.Hour).Certificate
@@ -119,7 +143,7 @@ func ExampleSourceFunc() {
 		if err != nil {
 			return evidence.Loaded{}
 		}
-		return evidence.Loaded{Path: "/etc/webhook/tls.crt", Leaf: evidence.LeafOf(inUse)}
+		return evidence.Loaded{Path: "/etc/webhook/tls.crt", Leaf: evidence.LeafOf(inUse), Chain: evidence.ChainOf(inUse)}
 	})
 	answer := ask(evidence.Handler(source), "GET", evidence.Path)
 	fmt.Println(answer.Code, answer.Header().Get("Content-Type"))

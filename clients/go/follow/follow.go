@@ -188,6 +188,7 @@ func (f *Folder) Loaded() evidence.Loaded {
 		Path:     filepath.Join(f.dir, first),
 		Anchors:  now.anchors,
 		Leaf:     evidence.LeafOf(now.identity),
+		Chain:    evidence.ChainOf(now.identity),
 		Loads:    now.loads,
 		LoadedAt: now.at,
 		Failure:  f.failure,

@@ -345,6 +345,10 @@ impl Source for Folder {
                 .identity
                 .as_ref()
                 .map(|identity| identity.leaf.clone()),
+            chain: in_use
+                .identity
+                .as_ref()
+                .map(|identity| identity.behind.clone()),
             loads: in_use.loads,
             loaded_at: Some(in_use.at),
             failure: failure.clone(),

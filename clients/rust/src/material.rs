@@ -18,6 +18,8 @@ use crate::time::{Seconds, iso};
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) leaf: CertificateDer<'static>,
+    /// Sent behind the leaf.
+    pub(crate) behind: Vec<CertificateDer<'static>>,
     pub(crate) certified: Arc<CertifiedKey>,
 }
 
@@ -143,7 +145,8 @@ pub(crate) fn read_identity(
     now: Seconds,
 ) -> Result<Identity, Error> {
     let chain = certificates(chain_text, chain_path)?;
-    let ders = chain.iter().map(|each| each.der.clone()).collect();
+    let ders: Vec<_> = chain.iter().map(|each| each.der.clone()).collect();
+    let behind = ders.iter().skip(1).cloned().collect();
     let Some(leaf) = chain.into_iter().next() else {
         return Err(Error::new(
             "PEM_NO_CERTIFICATE",
@@ -178,6 +181,7 @@ pub(crate) fn read_identity(
     }
     Ok(Identity {
         leaf: leaf.der,
+        behind,
         certified: Arc::new(certified),
     })
 }

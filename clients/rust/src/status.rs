@@ -16,6 +16,9 @@ pub const PATH: &str = "/handover/status";
 /// What a controller reads of a document.
 const MAX_BYTES: usize = 64 * 1024;
 
+/// The files of an authority have one or two certificates behind the leaf. A longer chain is left out, so that documents stay small.
+const MOST_BEHIND: usize = 8;
+
 /// The material that a reloader has in use.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
@@ -25,6 +28,8 @@ pub struct Loaded {
     pub anchors: Option<Vec<CertificateDer<'static>>>,
     /// The certificate that this process presents. `None`: it presents none.
     pub leaf: Option<CertificateDer<'static>>,
+    /// The certificates that this process sends behind the leaf, such as a cross-certificate. `None`: not known. Empty: it sends the leaf alone.
+    pub chain: Option<Vec<CertificateDer<'static>>>,
     /// 1 after the first load, and 1 more with each change. Zero leaves it out.
     pub loads: u64,
     /// When the material was loaded.
@@ -156,6 +161,17 @@ fn source(loaded: &Loaded, now: SystemTime, most: Option<usize>) -> String {
                 leaf.text("issuerKeyId", &hex(id));
             }
             leaf.text("notAfter", &iso(certificate.not_after * 1000));
+        }
+        if let Some(chain) = loaded
+            .chain
+            .as_ref()
+            .filter(|chain| chain.len() <= MOST_BEHIND)
+        {
+            let quoted: Vec<String> = chain
+                .iter()
+                .map(|der| format!("\"{}\"", fingerprint(der)))
+                .collect();
+            leaf.raw("chain", &format!("[{}]", quoted.join(",")));
         }
         shown.raw("leaf", &leaf.end());
     }

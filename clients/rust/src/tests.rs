@@ -600,6 +600,25 @@ fn a_document_stays_under_64_kib_and_says_what_it_left_out() {
 }
 
 #[test]
+fn a_document_lists_what_is_sent_behind_the_leaf_where_that_is_known_and_short() {
+    let ca = Ca::new("ca");
+    let (behind, leaf) = (der(&ca.pem), der(&ca.leaf().cert));
+    let shows = |chain: Option<usize>| {
+        status(&[&Fixed(Loaded {
+            leaf: Some(leaf.clone()),
+            chain: chain.map(|count| vec![behind.clone(); count]),
+            ..Loaded::default()
+        })])
+    };
+    assert!(!shows(None).contains("chain"));
+    assert!(shows(Some(0)).contains("\"chain\":[]"));
+    let one = format!("\"chain\":[\"{}\"]", fingerprint(&behind));
+    assert!(shows(Some(1)).contains(&one));
+    assert!(shows(Some(8)).contains("chain"));
+    assert!(!shows(Some(9)).contains("chain"));
+}
+
+#[test]
 fn a_document_is_json_whatever_the_path() {
     let failure = Failure {
         reason: "read_error",

@@ -178,7 +178,6 @@ export class Story {
       blocks: true,
       presents: [],
       verifies: ['trust'],
-      stripsCross: false,
       instances: [
         { uid: `${id}-1`, createdAt: instant(T0 - day), ready: true, stamp: undefined, proofs: [] },
       ],
@@ -205,7 +204,29 @@ export class Story {
       };
       return {
         ...consumer,
-        instances: consumer.instances.map((instance) => ({ ...instance, proofs: [proof] })),
+        instances: consumer.instances.map((instance) => {
+          const chain = instance.proofs.find((one) => one.chain !== undefined)?.chain;
+          return { ...instance, proofs: [chain === undefined ? proof : { ...proof, chain }] };
+        }),
+      };
+    });
+    return this;
+  }
+
+  /** A probe of its process sees what is sent behind the leaf. */
+  shows(id: string, chain: 'sends' | 'strips'): this {
+    this.consumers = this.consumers.map((consumer) => {
+      if (consumer.id !== id) return consumer;
+      const issuer = this.objects.get(consumer.presents[0] ?? '')?.leaf?.issuer;
+      const proof = {
+        by: 'probed' as const,
+        chain,
+        at: this.now,
+        ...(issuer === undefined ? {} : { issuer }),
+      };
+      return {
+        ...consumer,
+        instances: consumer.instances.map((one) => ({ ...one, proofs: [...one.proofs, proof] })),
       };
     });
     return this;

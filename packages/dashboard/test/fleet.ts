@@ -102,7 +102,6 @@ export class Fleet {
       blocks: true,
       presents: [object],
       verifies: [object],
-      stripsCross: false,
       workload: undefined,
       instances: [
         {

@@ -1,4 +1,5 @@
 import { createServer, type TLSSocket } from 'node:tls';
+import { parseCertificates } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { type Leaf, MockCa } from '../test/mock-ca.ts';
@@ -58,4 +59,23 @@ test.each([
   const failure = await opened(volume, new AbortController().signal).catch((error: unknown) => error);
   expect(failure).toMatchObject({ code, path: volume.path(NAME) });
   expect(String(failure)).not.toContain('PRIVATE KEY-----');
+});
+
+test('what an identity sends behind its leaf is in its status, where that is short', async () => {
+  const end = new AbortController();
+  const leaf = one.leaf();
+  const [x] = parseCertificates(two.pem).certificates;
+  const volume = scope.volume(bundle(leaf));
+  const identity = await opened(volume, end.signal);
+  expect(identity.status().leaf?.chain).toEqual([]);
+  for (const [count, chain] of [
+    [1, [x?.fingerprint]],
+    [8, Array.from({ length: 8 }, () => x?.fingerprint)],
+    [9, undefined],
+  ] as const) {
+    volume.write(bundle({ key: leaf.key, cert: `${leaf.cert}${two.pem.repeat(count)}` }));
+    await next(identity, 'reloaded');
+    expect(identity.status().leaf?.chain).toEqual(chain);
+  }
+  end.abort();
 });

@@ -19,6 +19,8 @@ import { readBundle } from './trust.ts';
 
 export interface IdentityMaterial extends ClientMaterial {
   readonly leaf: Certificate;
+  /** Sent behind the leaf. */
+  readonly behind: readonly Certificate[];
   readonly bundle: Bundle | undefined;
 }
 
@@ -100,7 +102,7 @@ export function readIdentity(
   const chain = readLeafFirst(certBytes, paths.cert);
   const key = readKey(keyBytes, paths.key);
   const bundle = paths.ca === undefined ? undefined : readBundle(contents.ca, paths.ca);
-  const [leaf] = chain;
+  const [leaf, ...behind] = chain;
   if (!key.matches(leaf)) {
     throw new RuntimeError(
       'KEY_MISMATCH',
@@ -112,6 +114,7 @@ export function readIdentity(
   const pems = { cert: chain.map(({ pem }) => pem).join(''), key: key.exportPem(), ca: bundle?.pem };
   return {
     leaf,
+    behind,
     bundle,
     pems,
     hash: [...chain.map(({ fingerprint }) => fingerprint), bundle?.hash ?? ''].join(' '),

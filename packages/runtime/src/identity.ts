@@ -87,13 +87,13 @@ export class Identity extends HotClient<IdentityLabel, IdentityMaterial> {
   }
 
   override status(): SourceStatus {
-    const { bundle, hash, leaf } = this.follower.inUse.value;
+    const { bundle, hash, leaf, behind } = this.follower.inUse.value;
     return {
       kind: 'identity',
       ...this.commonStatus(),
       hash,
       ...(bundle === undefined ? {} : { anchors: anchorsOf(bundle) }),
-      leaf: leafStatus(leaf),
+      leaf: leafStatus(leaf, behind),
     };
   }
 }

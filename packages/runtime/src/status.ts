@@ -60,6 +60,11 @@ export interface LeafStatus {
   readonly fingerprint: string;
   /** Authority key id of the leaf, hex: it tells which CA generation issued the leaf. */
   readonly issuerKeyId?: string;
+  /**
+   * Hex SHA-256 of the certificates that are sent behind the leaf, such as a cross-certificate. Left out where that is not known, and of a chain of
+   * more than eight.
+   */
+  readonly chain?: readonly string[];
   /** End of validity: ISO 8601. */
   readonly notAfter: string;
 }
@@ -139,9 +144,15 @@ export const shownOf = (sources: readonly StatusSource[]): Shown => ({
 
 export const isoTime = (at: Instant): string => new Date(at).toISOString();
 
-export const leafStatus = (leaf: Certificate): LeafStatus => ({
+/** A document has 64 KiB at most. The files of an authority have one or two certificates behind the leaf. */
+const MOST_BEHIND = 8;
+
+export const leafStatus = (leaf: Certificate, behind?: readonly Certificate[]): LeafStatus => ({
   fingerprint: leaf.fingerprint,
   ...(leaf.authorityKeyId === undefined ? {} : { issuerKeyId: leaf.authorityKeyId }),
+  ...(behind === undefined || behind.length > MOST_BEHIND
+    ? {}
+    : { chain: behind.map(({ fingerprint }) => fingerprint) }),
   notAfter: isoTime(leaf.notAfter),
 });
 

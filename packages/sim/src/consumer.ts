@@ -101,9 +101,9 @@ export class Consumer {
     return this.#processes.length === 0;
   }
 
-  /** The authority has other CAs now: probes show something else. */
-  probedAgain(): void {
-    if (this.traits.evidence === 'probed') this.#changed();
+  /** The authority has other CAs now: probes show something else, and there may be a cross-certificate to see. */
+  askedAgain(): void {
+    if (this.traits.evidence !== 'none') this.#changed();
   }
 
   seen(): ConsumerFound {
@@ -112,7 +112,7 @@ export class Consumer {
   }
 
   #look(): ConsumerFound {
-    const { id, reload, ownersWord, blocks, presents, verifies, stripsCross, workload } = this.traits;
+    const { id, reload, ownersWord, blocks, presents, verifies, workload } = this.traits;
     return {
       id,
       reload,
@@ -120,7 +120,6 @@ export class Consumer {
       blocks,
       presents,
       verifies,
-      stripsCross,
       instances:
         reload === 'field'
           ? []

@@ -39,6 +39,10 @@ export type Broken = Omit<SimulationFailure, 'seed' | 'at'>;
 /** For a failure that is about no pair. */
 export const NO_PAIR = { presenter: null, verifier: null, chain: [], bundle: [] } as const;
 
+/** Whether a step says that it rests on a chain that was not seen, of the one that strips the cross-certificate or of more than it names. */
+const saysUnseen = (why = ''): boolean =>
+  /no probe or status document has shown that [^;]*(stripping|[0-9]+ more) sends? it/.test(why);
+
 const anchorsOf = (generation: Generation): readonly string[] =>
   generation.anchors.map((anchor) => anchor.fingerprint);
 
@@ -54,6 +58,8 @@ export class Invariant {
   /** CAs that replaced a distrusted one: they sign before they are distributed. */
   readonly #replacements = new Set<string>();
   readonly #unvouched = new Set<string>();
+  /** CAs that sign although a presenter was not seen sending their cross-certificates, as the step said: it may strip them. */
+  readonly #onUnseenChains = new Set<string>();
   readonly #forgotten: string[] = [];
   /** For each CA, the CAs that were in the authority when it began to sign. */
   readonly #besides = new Map<string, ReadonlySet<string>>();
@@ -89,7 +95,8 @@ export class Invariant {
       const besides = this.#besides.get(issuer);
       if (!verifier.certificates.some((ca) => besides?.has(ca) === true)) return true;
     }
-    return this.#unvouched.has(issuer) || (standing.strips && this.#replacements.has(issuer));
+    const isTold = this.#replacements.has(issuer) || this.#onUnseenChains.has(issuer);
+    return this.#unvouched.has(issuer) || (standing.strips && isTold);
   }
 
   /** After each step of the world. */
@@ -113,6 +120,9 @@ export class Invariant {
         );
     for (const cross of state.crosses)
       if (!this.#crosses.includes(cross.fingerprint)) this.#crosses.push(cross.fingerprint);
+    if (transition.kind === 'activate' && saysUnseen(record.history?.at(-1)?.why))
+      for (const item of state.generations.filter(({ role }) => role === 'current').flatMap(anchorsOf))
+        this.#onUnseenChains.add(item);
     if (transition.kind === 'distrust') {
       for (const generation of state.generations) {
         if (generation.role === 'distrusted')

@@ -1,4 +1,4 @@
-import type { InstanceSeen, Proof, Stamp } from '@handover/core';
+import { type InstanceSeen, type Proof, type Stamp, withRole } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { Class } from './handshakes.ts';
 import type { Content, SimulatedStore } from './store.ts';
@@ -31,10 +31,22 @@ const shownTrust = (
   return { anchors, refuses };
 };
 
+/** Whether it sends the cross-certificate of the CA that signs now, where there is one to see. */
+const shownChain = (
+  { chain = [], issuer }: Content,
+  isStripped: boolean,
+  { state }: SimulatedStore,
+): Pick<Proof, 'chain'> => {
+  const current = state && withRole(state, 'current');
+  const cross = state?.crosses.find(({ of }) => of === current?.number);
+  if (cross === undefined || issuer !== current?.anchors[0].fingerprint) return {};
+  return { chain: !isStripped && chain.includes(cross.fingerprint) ? 'sends' : 'strips' };
+};
+
 /** A process as the home sees it. */
 export const instanceOf = (
   { uid, createdAt, ready, stamp, reported }: Process,
-  { evidence, verifies, presents }: Traits,
+  { evidence, verifies, presents, stripsCross }: Traits,
   store: SimulatedStore,
 ): InstanceSeen => {
   const proofs: Proof[] = [];
@@ -46,7 +58,9 @@ export const instanceOf = (
         object,
         at: createdAt,
         ...(verifies.includes(object) ? shownTrust(evidence, content, store) : {}),
-        ...(leaf === undefined || content.issuer === undefined ? {} : { issuer: content.issuer, leaf }),
+        ...(leaf === undefined || content.issuer === undefined
+          ? {}
+          : { issuer: content.issuer, ...shownChain(content, stripsCross, store) }),
       });
     }
   }

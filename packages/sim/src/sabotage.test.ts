@@ -70,10 +70,18 @@ it('the checker sees through a planner that looks at one pod of each workload on
 
 it('the checker sees through a planner that does not notice that a presenter strips the cross-certificate', async () => {
   const broken = sabotaged((seen, policy, now) => {
-    const consumers = seen.consumers.map((one) => ({ ...one, stripsCross: false }));
+    const consumers = seen.consumers.map((one) => ({
+      ...one,
+      instances: one.instances.map((instance) => ({
+        ...instance,
+        proofs: instance.proofs.map((proof) =>
+          proof.chain === undefined ? proof : { ...proof, chain: 'sends' as const },
+        ),
+      })),
+    }));
     return plan({ ...seen, consumers }, policy, now);
   });
-  expect(await shows(broken, 'handshake', { faults: ['strips'] })).toBe(true);
+  expect(await shows(broken, 'handshake', { faults: ['strips', 'second-rotation'] })).toBe(true);
 });
 
 it('the checker sees through a planner that trusts a clock that has leapt', async () => {

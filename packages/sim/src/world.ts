@@ -228,7 +228,7 @@ export class World implements SimulatedSurroundings, Stage {
     this.happened(swap.kind);
     worstMoment(this, swap.kind);
     this.invariant.swapped(before, swap);
-    for (const consumer of this.consumers.values()) consumer.probedAgain();
+    for (const consumer of this.consumers.values()) consumer.askedAgain();
     this.notify();
   }
 

@@ -19,6 +19,26 @@ const activated = (): Story => {
   return story;
 };
 
+test('a server that sends its leaf alone is not found out before there is a cross-certificate, and the step that relies on it says so', () => {
+  const story = new Story().leaf('web').leaf('db');
+  story.consumer('web', { presents: ['web'], verifies: ['web'] });
+  story.consumer('db', { presents: ['db'], verifies: ['db'], reload: 'restart' });
+  story.run();
+  story.acknowledgeAll().pass(day);
+  story.rotate.push('r');
+  story.run();
+  story.acknowledge('web').acknowledge('db', { anchors: [], issuer: 'ca1' });
+  const why = story.run().flatMap((action) => (action.kind === 'activate' ? [action.why] : []));
+  expect(why).toEqual([
+    'every verifier accepts CA generation 2; db relies on the cross-certificate, and no probe or status document has shown that web, db send it',
+  ]);
+  // From now on a probe can see it, and db refuses web until it has restarted.
+  story.acknowledge('web').shows('web', 'strips');
+  expect(story.plan().notes.map(({ message }) => message)).toContain(
+    'db relies on the cross-certificate, and web does not send it, and no probe or status document has shown that db sends it',
+  );
+});
+
 test('a pod whose object is gone counts as ended, although its containers may still run', () => {
   const story = activated();
   const late = story.consumers;

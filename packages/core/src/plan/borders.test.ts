@@ -114,7 +114,7 @@ test('an object of another namespace does not keep an authority in Retiring when
 
 test('a probe in another namespace that claims a chain without its cross-certificate does not make gate 1 strict', () => {
   const story = new Neighbours();
-  story.consumer('tenant', far({ stripsCross: true })).consumer('old', { reload: 'unknown' });
+  story.consumer('tenant', far({})).shows('tenant', 'strips').consumer('old', { reload: 'unknown' });
   story.rotate = ['r'];
   story.run();
   story.mark().acknowledge('web').pass(SETTLE);

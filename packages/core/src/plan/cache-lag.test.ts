@@ -5,8 +5,9 @@ import { Story, waits } from '../../test/story.ts';
 const LAG = 380 * second;
 
 /** The bundle is one that kubelets hand out stale for longer, and it has just got CA generation 2. */
-const introducing = (change: Parameters<Story['consumer']>[1] = {}): Story => {
+const introducing = (change: Parameters<Story['consumer']>[1] = {}, chain?: 'strips'): Story => {
   const story = new Story().consumer('v', change);
+  if (chain !== undefined) story.shows('v', chain);
   story.run();
   story.pass(day);
   story.rotate = ['r'];
@@ -42,7 +43,7 @@ test('a silent consumer has reloadWithin from when a kubelet can have handed out
 });
 
 test('a restart-only workload is rolled once no kubelet hands out the old bundle, not before', () => {
-  const story = introducing({ reload: 'restart', stripsCross: true });
+  const story = introducing({ reload: 'restart' }, 'strips');
   expect(story.pass(60 * second).plan().actions).toEqual([]);
   expect(waits(story)).toEqual([
     'v: to restart with CA generation 2',

@@ -4,8 +4,13 @@ import { Story, waits } from '../../test/story.ts';
 import type { Proof } from './observed.ts';
 
 describe('evidence', () => {
-  const introducing = (change: Parameters<Story['consumer']>[1] = {}, policy = {}): Story => {
+  const introducing = (
+    change: Parameters<Story['consumer']>[1] = {},
+    policy = {},
+    chain?: 'strips',
+  ): Story => {
     const story = new Story().set(policy).consumer('v', change);
+    if (chain !== undefined) story.shows('v', chain);
     story.run();
     story.pass(day);
     story.rotate = ['r'];
@@ -46,7 +51,7 @@ describe('evidence', () => {
 
   test('the cross-certificate stands in for a restart-only verifier, but not where a presenter strips it', () => {
     expect(introducing({ reload: 'restart' }).roles()).toBe('2:current 1:previous');
-    const strict = introducing({ reload: 'restart', stripsCross: true });
+    const strict = introducing({ reload: 'restart' }, {}, 'strips');
     expect(waits(strict)).toContain('v: to restart with CA generation 2');
     strict.pass(10_000);
     expect(strict.plan().actions).toMatchObject([{ kind: 'stamp', stamp: { trust: 2 } }]);

@@ -1,5 +1,6 @@
 import { type Instant, instant } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
+import { strips, unseenPresenters } from './chains.ts';
 import type { PlanningContext } from './evidence.ts';
 import type { Observed } from './observed.ts';
 import { isValidYet } from './transition.ts';
@@ -8,6 +9,8 @@ import { isValidYet } from './transition.ts';
 export interface GateMode {
   /** Why gate 1 admits no fallback: no cross-certificate covers a mistake. */
   readonly strict: string | undefined;
+  /** A presenter was not seen sending the cross-certificate. */
+  readonly unseen: boolean;
   /** `patience` has passed. */
   readonly impatient: boolean;
   /** The rotation's deadline has passed. */
@@ -17,8 +20,8 @@ export interface GateMode {
 /** Why cross-certificates cover no mistake; undefined: they do. */
 export const strictness = (seen: Observed, current: Generation): string | undefined => {
   if (!current.hasKey) return `CA generation ${current.number} has no key to sign a cross-certificate with`;
-  const strips = seen.consumers.find((consumer) => consumer.blocks && consumer.stripsCross);
-  return strips === undefined ? undefined : `${strips.id} serves its leaf without the cross-certificate`;
+  const found = seen.consumers.find((consumer) => consumer.blocks && strips(consumer));
+  return found === undefined ? undefined : `${found.id} serves its leaf without the cross-certificate`;
 };
 
 /**
@@ -30,6 +33,11 @@ export const DEADLINE = { covered: 0.75, strict: 0.95 } as const;
 export const deadlineOf = (begun: Instant, ca: Generation, share: number): Instant =>
   instant(begun + share * (ca.anchors[0].notAfter - begun));
 
+const ownConsumers = (seen: Observed): Observed => ({
+  ...seen,
+  consumers: seen.consumers.filter(({ blocks }) => blocks),
+});
+
 export const gateModeOf = (context: PlanningContext, seen: Observed): GateMode => {
   const { state, policy, clock } = context;
   const next = withRole(state, 'next');
@@ -37,7 +45,7 @@ export const gateModeOf = (context: PlanningContext, seen: Observed): GateMode =
   const previous = withRole(state, 'previous');
   const [coming, going] = next === undefined ? [current, previous] : [next, current];
   if (coming === undefined || going === undefined)
-    return { strict: undefined, impatient: false, late: false };
+    return { strict: undefined, unseen: false, impatient: false, late: false };
   const strict = next === undefined ? undefined : strictness(seen, going);
   const share = strict === undefined ? DEADLINE.covered : DEADLINE.strict;
   const deadline = deadlineOf(coming.since, going, share);
@@ -45,6 +53,8 @@ export const gateModeOf = (context: PlanningContext, seen: Observed): GateMode =
   const late = clock.reached(deadline) || (next !== undefined && !isValidYet(going, clock));
   return {
     strict,
+    unseen:
+      next !== undefined && strict === undefined && unseenPresenters(context, ownConsumers(seen)).length > 0,
     impatient: clock.aged(coming.since, policy.patience),
     late: late && clock.doubt === undefined,
   };

@@ -1,6 +1,7 @@
 import { after, type Duration, duration, type Instant } from '@handover/material';
 import type { Generation } from './authority.ts';
 import { askedPart, ownPart } from './borders.ts';
+import { isRolledFirst } from './chains.ts';
 import {
   type Finding,
   heldSince,
@@ -55,7 +56,6 @@ export const readersOf = (object: string): ConsumerSeen => ({
   blocks: true,
   presents: [],
   verifies: [],
-  stripsCross: false,
   instances: [],
   workload: undefined,
 });
@@ -121,9 +121,12 @@ const hiddenReaders = (context: PlanningContext, next: Generation): Blocker[] =>
 
 /** Where no cross-certificate covers a mistake, time counts as evidence only by the owner's word. */
 const trustOf =
-  (context: PlanningContext, next: Generation, { strict }: GateMode) =>
-  (consumer: ConsumerSeen, object: string): Finding =>
-    holds(context, consumer, object, next, { settled: strict === undefined, cross: strict === undefined });
+  (context: PlanningContext, next: Generation, mode: GateMode) =>
+  (consumer: ConsumerSeen, object: string): Finding => {
+    const settled = mode.strict === undefined;
+    const cross = settled && !isRolledFirst(context, consumer, next, mode);
+    return holds(context, consumer, object, next, { settled, cross });
+  };
 
 /** Verifiers in other namespaces that gate 1 has stopped waiting for. */
 export const overtakenAtGateOne = (

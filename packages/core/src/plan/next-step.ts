@@ -1,4 +1,5 @@
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
+import { onUnseenChains } from './chains.ts';
 import type { PlanningContext } from './evidence.ts';
 import { rotationDueAt } from './expiry.ts';
 import type { GateMode } from './gate-mode.ts';
@@ -35,11 +36,15 @@ export const nextStep = (context: PlanningContext, seen: Observed, mode: GateMod
   if (next !== undefined) {
     const blockedBy = gateOne(context, seen, next, mode);
     const missing = blockedBy.length > 0 ? [] : gateOne(context, seen, next, calm(mode));
+    const isTaken = blockedBy.length === 0 && mode.strict === undefined;
+    const doubt = isTaken ? onUnseenChains(context, seen, next) : undefined;
+    const reason = `every verifier ${doubt === undefined ? 'holds' : 'accepts'} CA generation ${next.number}`;
     return {
       transition: activation(context, next, current),
       why:
-        (opened(mode, missing) ?? `every verifier holds CA generation ${next.number}`) +
-        overtaken(overtakenAtGateOne(context, seen, next, mode)),
+        (opened(mode, missing) ?? reason) +
+        overtaken(overtakenAtGateOne(context, seen, next, mode)) +
+        (doubt === undefined ? '' : `; ${doubt}`),
       blockedBy,
     };
   }

@@ -95,6 +95,8 @@ export interface Proof {
   readonly issuer?: string;
   /** Leaves of this authority that it serves. */
   readonly leaves?: readonly ShownLeaf[];
+  /** Whether it sends the cross-certificate that is in the leaf's file; undefined: not seen, or there is none. */
+  readonly chain?: 'sends' | 'strips';
   readonly at: Instant;
 }
 
@@ -149,8 +151,6 @@ export interface ConsumerSeen {
   readonly createdAt?: Instant;
   /** Its pods end by themselves, as those of a Job. */
   readonly completes?: true;
-  /** A probe saw its chain without the cross-certificate that its Secret holds. */
-  readonly stripsCross: boolean;
   /** Every instance that has not ended, Pending and Terminating ones included. */
   readonly instances: readonly InstanceSeen[];
   /** How to roll it; undefined: it cannot be rolled. */

@@ -31,7 +31,6 @@ const holder = (
     blocks,
     presents: [OBJECT],
     verifies: [],
-    stripsCross: false,
     instances: [instance],
     workload: undefined,
   };

@@ -1,6 +1,7 @@
 import type { Instant } from '@handover/material';
 import { type AuthorityState, generationOf, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
+import { chainNotes, onUnseenChainsAtOnce } from './chains.ts';
 import { Clock, clockBlocker } from './clock.ts';
 import type { PlanningContext } from './evidence.ts';
 import { expiryNotes } from './expiry.ts';
@@ -112,7 +113,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   if (next !== undefined && current !== undefined && instantly) {
     return swap(
       activation(context, next, current),
-      'the strategy is Instant, and the cross-certificate makes every verifier accept the new CA',
+      `the strategy is Instant, and the cross-certificate makes every verifier accept the new CA${onUnseenChainsAtOnce(context, seen)}`,
     );
   }
 
@@ -131,7 +132,7 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
   notes.push(...writeNotes);
   for (const one of retained)
     notes.push({ code: 'Retained', object: `CA generation ${one.generation}`, message: retainedText(one) });
-  notes.push(...behindElsewhere(context, seen));
+  notes.push(...behindElsewhere(context, seen), ...chainNotes(context, seen, mode));
   const writes = wanted.filter((write) => isRecorded(state, write));
   // No step waits for an answer to them: gate 2 waits for the leaves.
   const reissues = reissuesFor(context, mode);

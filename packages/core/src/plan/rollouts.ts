@@ -1,5 +1,6 @@
 import { duration } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
+import { isRolledFirst } from './chains.ts';
 import { heldSince, lagOf, type PlanningContext } from './evidence.ts';
 import type { GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, InstanceSeen, Observed } from './observed.ts';
@@ -113,7 +114,9 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
   if (consumer.reload !== 'restart' && !escalated) return undefined;
 
   const early =
-    next !== undefined && consumer.verifies.length > 0 && (mode.strict !== undefined || escalated);
+    next !== undefined &&
+    consumer.verifies.length > 0 &&
+    (mode.strict !== undefined || escalated || isRolledFirst(context, consumer, next, mode));
   const trust = early ? next : current;
   const presented = consumer.presents.map((object) => objects.get(object)?.leaf);
   const read = consumer.verifies.map((object) => objects.get(object));

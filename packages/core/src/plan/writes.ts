@@ -56,7 +56,8 @@ export interface Note {
     | 'AwayWhileRestarting'
     | 'NotYetValid'
     | 'Retained'
-    | 'BehindElsewhere';
+    | 'BehindElsewhere'
+    | 'RestsOnCrossCertificate';
   readonly object: string;
   readonly message: string;
 }

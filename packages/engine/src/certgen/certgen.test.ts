@@ -91,7 +91,6 @@ test('certgen reports a restart that is due as soon as caches have passed, until
     blocks: true,
     presents: ['default/secrets/a'],
     verifies: ['default/secrets/a'],
-    stripsCross: false,
     instances: [{ uid: 'pod', createdAt: world.now, ready: true, stamp: undefined, proofs: [] }],
     workload: { stamp: undefined, rolling: false },
     workloadVersion: '1',

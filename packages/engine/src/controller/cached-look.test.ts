@@ -162,7 +162,6 @@ const restartOnly = (workloadVersion: string): ConsumerFound => ({
   blocks: true,
   presents: ['default/secrets/a'],
   verifies: ['default/secrets/a'],
-  stripsCross: false,
   instances: [{ uid: 'p1', createdAt: world.now, ready: true, stamp: undefined, proofs: [] }],
   workload: { stamp: undefined, rolling: false },
   workloadVersion,

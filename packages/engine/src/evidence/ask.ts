@@ -16,7 +16,6 @@ export interface Asking extends Issued {
 export interface ProcessShown {
   readonly proofs: readonly Proof[];
   readonly unread: Unread;
-  readonly stripsCross: boolean;
   readonly pid?: number;
   readonly saw?: ProbeResult['saw'];
 }
@@ -25,7 +24,6 @@ export interface ProcessShown {
 export const silent = (why: string): ProcessShown => ({
   proofs: [],
   unread: { trust: why, leaf: why },
-  stripsCross: false,
 });
 
 /** The reasons of all ways in which a question was asked, if none of them answered it. */
@@ -82,7 +80,6 @@ export const askProcess = async (
         [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf],
       ),
     ),
-    stripsCross: probed?.stripsCross ?? false,
     ...(probed?.saw === undefined ? {} : { saw: probed.saw }),
     ...(said.pid === undefined ? {} : { pid: said.pid }),
   };

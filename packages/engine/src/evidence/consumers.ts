@@ -21,7 +21,6 @@ const presentersOf = (object: ObjectId, responsibilities: Responsibilities): Con
   blocks: !liesElsewhere(object, responsibilities),
   presents: [object],
   verifies: [],
-  stripsCross: false,
   instances: [],
   workload: undefined,
 });
@@ -49,10 +48,7 @@ const PLACES = { inAll: 256, each: 32 } as const;
 const ASKS_MS = 15_000;
 const LATE = `it did not answer within ${LOOK_LASTS.consumersMs / 1_000} s; the next look asks it`;
 
-interface Shown {
-  readonly instances: readonly InstanceSeen[];
-  readonly stripsCross: boolean;
-}
+type Shown = Pick<ConsumerSeen, 'instances'>;
 
 /** The consumers that an Authority declares, with what each of them shows right now. */
 export class DeclaredConsumers implements EvidenceSource {
@@ -83,7 +79,7 @@ export class DeclaredConsumers implements EvidenceSource {
           clock,
           LOOK_LASTS.consumersMs,
           this.#look(responsibilities, consumer, locate, record && { record, now, issuers }, until),
-          () => ({ instances: [instanceOf(consumer.name, silent(LATE))], stripsCross: false }),
+          () => ({ instances: [instanceOf(consumer.name, silent(LATE))] }),
         );
         const expects = expectedLeaf(responsibilities, consumer);
         return {
@@ -119,15 +115,13 @@ export class DeclaredConsumers implements EvidenceSource {
     until: number,
   ): Promise<Shown> {
     const { name } = consumer;
-    if (!isAsked(consumer)) return { instances: [], stripsCross: false };
+    if (!isAsked(consumer)) return { instances: [] };
     if (issued === undefined)
       return {
         instances: [instanceOf(name, silent('the authority does not exist yet'))],
-        stripsCross: false,
       };
     const found = await locate(consumer);
-    if ('refused' in found)
-      return { instances: [instanceOf(name, silent(found.refused))], stripsCross: false };
+    if ('refused' in found) return { instances: [instanceOf(name, silent(found.refused))] };
     const { id, authority, oneOwner } = responsibilities;
     const share = oneOwner ? id : authority.metadata.namespace;
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
@@ -149,7 +143,6 @@ export class DeclaredConsumers implements EvidenceSource {
         const own = one.pid === undefined ? name : `${name}#${one.pid}`;
         return instanceOf(found.endpoints[index]?.uid ?? own, one);
       }),
-      stripsCross: shown.some(({ stripsCross }) => stripsCross),
     };
   }
 }

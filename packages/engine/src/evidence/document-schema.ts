@@ -72,6 +72,14 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
       'Authority key id of the leaf in use, lower-case hex without colons. It names the CA generation that signed the leaf, so it is enough without a fingerprint. The leaf of another issuer needs it. Of several leaves the one with the oldest CA counts.',
   },
   {
+    name: 'sources[].leaf.chain',
+    type: 'list of text',
+    schema: { type: 'array', items: FINGERPRINT },
+    neededBy: 'none',
+    meaning:
+      'SHA-256 fingerprints, lower-case hex, of the certificates that the process sends behind the leaf: empty if it sends the leaf alone. It shows whether the process sends the cross-certificate in the leaf’s file. Left out: not known.',
+  },
+  {
     name: 'pid',
     type: 'number',
     schema: { type: 'integer' },
@@ -109,9 +117,15 @@ export const DOCUMENT_FIELDS: readonly Field[] = [
   },
 ];
 
+interface LeafDocument {
+  readonly fingerprint?: string;
+  readonly issuerKeyId?: string;
+  readonly chain?: readonly string[];
+}
+
 export interface SourceDocument {
   readonly anchors: readonly string[] | undefined;
-  readonly leaf: { readonly fingerprint?: string; readonly issuerKeyId?: string } | undefined;
+  readonly leaf: LeafDocument | undefined;
 }
 
 /** How the parts of a status document are called, or those of a metrics page. */
@@ -156,14 +170,16 @@ const sourceOf = (value: unknown, name: string): SourceDocument | string => {
   const held = anchors?.map(hex);
   if (leaf === undefined || leaf === null) return { anchors: held, leaf: undefined };
   if (!isMap(leaf)) return `has no object in ${name}.leaf`;
-  const { issuerKeyId, fingerprint } = leaf;
+  const { issuerKeyId, fingerprint, chain } = leaf;
   if (issuerKeyId !== undefined && typeof issuerKeyId !== 'string')
     return `has no text in ${name}.leaf.issuerKeyId`;
+  if (chain !== undefined && !isTexts(chain)) return `has no list of text in ${name}.leaf.chain`;
   return {
     anchors: held,
     leaf: {
       ...(typeof fingerprint === 'string' ? { fingerprint: hex(fingerprint) } : {}),
       ...(issuerKeyId === undefined ? {} : { issuerKeyId: hex(issuerKeyId) }),
+      ...(chain === undefined ? {} : { chain: chain.map(hex) }),
     },
   };
 };

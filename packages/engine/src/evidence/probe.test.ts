@@ -20,6 +20,11 @@ afterEach(() => {
 const probed = (target: { readonly address: string; readonly mtls: boolean }, record: AuthorityRecord) =>
   clock.during(probe({ authority: MESH_ID, ...target }, record, homes.probeTools, homes.now));
 
+const chainAt = async (address: string, record: AuthorityRecord) => {
+  const { proofs } = await probed({ address, mtls: false }, record);
+  return proofs.find(({ issuer }) => issuer !== undefined)?.chain;
+};
+
 const serve = async (options: TlsOptions): Promise<string> => {
   const server = createServer(options, (socket) => socket.on('error', () => {}));
   server.on('tlsClientError', () => {});
@@ -210,7 +215,7 @@ describe('A probe', () => {
     });
     const none = await probed({ address: '127.0.0.1:1', mtls: true }, record);
     const why = '127.0.0.1:1 cannot be reached (ECONNREFUSED)';
-    expect(none).toEqual({ proofs: [], stripsCross: false, unread: { trust: why, leaf: why } });
+    expect(none).toEqual({ proofs: [], unread: { trust: why, leaf: why } });
   });
 
   test.each([
@@ -251,8 +256,37 @@ describe('A probe', () => {
       cert: parseCertificates(chain).certificates[0]?.pem,
       key: secret(home, 'a', 'tls.key'),
     });
-    expect((await probed({ address: whole, mtls: false }, record))?.stripsCross).toBe(false);
-    expect((await probed({ address: alone, mtls: false }, record))?.stripsCross).toBe(true);
+    expect(await chainAt(whole, record)).toBe('sends');
+    expect(await chainAt(alone, record)).toBe('strips');
+  });
+
+  test('A probe says nothing of the chain before there is a cross-certificate to see', async () => {
+    const home = homes.mesh('');
+    await pass(home);
+    const chain = secret(home, 'a', 'tls.crt');
+    const address = await serve({ cert: chain, key: secret(home, 'a', 'tls.key') });
+    expect(parseCertificates(chain).certificates).toHaveLength(1);
+    expect(await chainAt(address, await recordOf(home))).toBeUndefined();
+  });
+
+  test('A probe that meets one process without the cross-certificate sees a server that strips it', async () => {
+    const { home } = await begin();
+    homes.later(20_000);
+    await pass(home);
+    const record = await recordOf(home);
+    const chain = secret(home, 'a', 'tls.crt');
+    const key = secret(home, 'a', 'tls.key');
+    const address = await serve({ cert: chain, key });
+    let connections = 0;
+    const [leaf] = parseCertificates(chain).certificates;
+    servers
+      .at(-1)
+      ?.on('connection', () =>
+        servers.at(-1)?.setSecureContext({ cert: connections++ === 2 ? leaf?.pem : chain, key }),
+      );
+    expect(await chainAt(address, record)).toBe('strips');
+    expect(connections).toBe(5);
+    expect(await chainAt(address, record)).toBe('sends');
   });
 
   test('A probe does not miss a cross-certificate that has expired', async () => {
@@ -265,7 +299,7 @@ describe('A probe', () => {
     const crosses = state.crosses.map((cross) => ({ ...cross, notAfter: homes.now }));
     const expired = { ...record, state: { ...state, crosses } };
     expect(crosses).toHaveLength(1);
-    expect((await probed({ address: alone, mtls: false }, expired))?.stripsCross).toBe(false);
+    expect(await chainAt(alone, expired)).toBeUndefined();
   });
 
   test('A probe of a server that still serves the old leaf holds the old CA until it reloads', async () => {

@@ -5,6 +5,7 @@ import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
 import type { Turns } from '../scheduling/turns.ts';
 import type { Canaries } from './canary.ts';
+import { chainSeen } from './chain-seen.ts';
 import { type ClientCertificate, handshake, type Verdict } from './handshake.ts';
 import {
   acceptsAny,
@@ -43,7 +44,6 @@ export interface ProbeTarget {
 
 export interface ProbeResult {
   readonly proofs: readonly Proof[];
-  readonly stripsCross: boolean;
   /** What it was to show and did not. Of a server that answers, `trust` only with mTLS. */
   readonly unread: Unread;
   readonly saw?: Saw;
@@ -60,8 +60,8 @@ export interface Saw {
 }
 
 /** The result in one word, for metrics. */
-export const answerOf = ({ proofs, stripsCross, unread }: ProbeResult): Answered => {
-  if (stripsCross) return 'strips_cross';
+export const answerOf = ({ proofs, unread }: ProbeResult): Answered => {
+  if (proofs.some(({ chain }) => chain === 'strips')) return 'strips_cross';
   if (proofs.length === 0) return 'silent';
   return unread.trust === undefined && unread.leaf === undefined ? 'shown' : 'vague';
 };
@@ -95,7 +95,6 @@ export async function probe(
   const says = (why: string): string => `${target.address} ${why}`;
   const nothing = (why: string): ProbeResult => ({
     proofs: [],
-    stripsCross: false,
     unread: unreadOf(says(why), says(why)),
   });
   const { clock } = tools;
@@ -116,7 +115,8 @@ export async function probe(
   // A probe that ran out of time proves nothing, nor does one that met a process which does not answer.
   if (clock.monotonic() >= until) return nothing(OUT_OF_TIME);
   if ('why' in looks) return nothing(looks.why);
-  const shown = [chain, ...looks.chains].map((one) => servedBy(one, record));
+  const chains = [chain, ...looks.chains];
+  const shown = chains.map((one) => servedBy(one, record));
   const seen = shown.flatMap((one) => one ?? []);
   const served = seen.length < shown.length ? undefined : oldestOf(seen, record);
   const noTrust = target.mtls ? (noControl(first.verdict, looks.controls) ?? noVerdict(trust)) : undefined;
@@ -124,12 +124,19 @@ export async function probe(
   const proofs: Proof[] = [
     ...(served === undefined
       ? []
-      : [{ by: 'probed', at: now, issuer: served.issuer, leaves: leavesIn(seen, target) } as const]),
+      : [
+          {
+            by: 'probed',
+            at: now,
+            issuer: served.issuer,
+            leaves: leavesIn(seen, target),
+            ...chainSeen(seen, record, now),
+          } as const,
+        ]),
     ...(trusts === undefined ? [] : [noTrust === undefined ? trusts : withoutAnchors(trusts)]),
   ];
   return {
     proofs,
-    stripsCross: strips(chain, record, served?.issuer, now),
     saw: {
       accepted: noTrust === undefined ? (trust?.accepted ?? []).map(({ fingerprint }) => fingerprint) : [],
       refused: [...(trust?.refuses ?? []), ...(looks.isDenied && newest ? [newest.fingerprint] : [])],
@@ -137,7 +144,7 @@ export async function probe(
     },
     unread: unreadOf(
       noTrust === undefined ? undefined : says(noTrust),
-      served === undefined ? says(noCertificate([chain, ...looks.chains])) : undefined,
+      served === undefined ? says(noCertificate(chains)) : undefined,
     ),
   };
 }
@@ -195,6 +202,8 @@ const lookAgain = async (
 
 interface Served {
   readonly issuer: string;
+  /** Fingerprints of the certificates behind the leaf. */
+  readonly behind: readonly string[];
   readonly leaf: Certificate;
 }
 
@@ -227,24 +236,10 @@ const servedBy = (
   chain: readonly Certificate[],
   { state, certificates }: AuthorityRecord,
 ): Served | undefined => {
-  const [leaf] = chain;
+  const [leaf, ...behind] = chain;
   if (leaf?.authorityKeyId === undefined) return undefined;
   const issuer = state.generations
     .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
     .find((fingerprint) => isSignedBy(leaf, certificates.get(fingerprint)));
-  return { issuer: issuer ?? UNKNOWN_ISSUER, leaf };
-};
-
-/** Whether it serves a leaf of the current generation without the cross-certificate that is in the leaf's file: one that has expired is in no file. */
-const strips = (
-  chain: readonly Certificate[],
-  { state }: AuthorityRecord,
-  issuer: string | undefined,
-  now: Instant,
-): boolean => {
-  const current = state.generations.find(({ role }) => role === 'current');
-  if (current === undefined || current.anchors[0].fingerprint !== issuer) return false;
-  const cross = state.crosses.find(({ of }) => of === current.number);
-  if (cross === undefined || cross.notAfter <= now) return false;
-  return !chain.some(({ fingerprint }) => fingerprint === cross.fingerprint);
+  return { issuer: issuer ?? UNKNOWN_ISSUER, leaf, behind: behind.map(({ fingerprint }) => fingerprint) };
 };

@@ -2,6 +2,7 @@ import type { Proof, Unread } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../look/home.ts';
 import type { LeafIssuers } from '../look/look.ts';
+import { chainSeen } from './chain-seen.ts';
 import { documentIn, type ParsedStatus } from './document-schema.ts';
 
 /** What one process says of itself, and which questions it leaves open. */
@@ -56,6 +57,7 @@ export const UNKNOWN_ISSUER = 'unknown';
 interface ShownIssuer {
   readonly issuer: string;
   readonly leaf: string | undefined;
+  readonly behind: readonly string[] | undefined;
 }
 
 interface Shown {
@@ -71,15 +73,15 @@ const leavesIn = ({ sources, wording }: ParsedStatus, { record, issuers }: Issue
   let why: string | undefined;
   for (const [index, { leaf }] of sources.entries()) {
     if (leaf === undefined) continue;
-    const { fingerprint, issuerKeyId } = leaf;
+    const { fingerprint, issuerKeyId, chain: behind } = leaf;
     if (issuerKeyId !== undefined) {
       const issuer = ours.find(({ keyId }) => keyId === issuerKeyId)?.fingerprint;
-      if (issuer !== undefined) leaves.push({ issuer, leaf: fingerprint });
+      if (issuer !== undefined) leaves.push({ issuer, leaf: fingerprint, behind });
     } else if (fingerprint === undefined) {
       return { leaves: [], why: `has no field ${wording.fingerprint(index)}` };
     } else {
       const issuer = issuers.get(fingerprint) ?? UNKNOWN_ISSUER;
-      leaves.push({ issuer, leaf: fingerprint });
+      leaves.push({ issuer, leaf: fingerprint, behind });
       if (issuer === UNKNOWN_ISSUER)
         why ??= `shows in ${wording.fingerprint(index)} a certificate that no object of this authority holds now; load the newest files, or give ${wording.issuerKeyId} for the leaf of another issuer`;
     }
@@ -125,6 +127,7 @@ export const proofIn = (document: ParsedStatus, issued: Issued): DocumentRead =>
       ...(issuer === undefined ? {} : { issuer }),
       // One that is not named may be any.
       ...(issuer !== undefined && named.length === leaves.length ? { leaves: named } : {}),
+      ...chainSeen(leaves, record, now),
     },
   };
 };

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openIdentity, serveStatus } from '@handover/runtime';
 import { systemClock } from '@handover/runtime/clock';
@@ -5,7 +6,7 @@ import { temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
 import { MESH } from '../../test/world.ts';
-import { converge, DirectoryHome } from '../index.ts';
+import { askStatus, converge, DirectoryHome } from '../index.ts';
 
 const directories = new Directories();
 const scratch = temporaryFolder();
@@ -47,6 +48,14 @@ test.each(['socket', 'file'] as const)(
     await expect
       .poll(async () => [await phase(), await generations()], { timeout: 20_000 })
       .toEqual(['Stable', ['2 current']]);
+    // It sends what its files hold, the cross-certificate among it.
+    const record = await home.authorities.load(MESH_ID);
+    if (record === undefined) throw new Error('no authority');
+    const address = place === 'socket' ? { socket: at } : { file: { path: at, read: () => readFile(at) } };
+    const issued = { record, issuers: new Map<string, string>(), now: systemClock.now() };
+    await expect
+      .poll(async () => (await askStatus(address, issued, systemClock)).proof?.chain, { timeout: 20_000 })
+      .toBe('sends');
     stop.abort();
     await server.close();
   },

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { join } from 'node:path';
-import { instant } from '@handover/material';
+import { instant, parseCertificates } from '@handover/material';
 import { temporaryFolder } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
 import { documentOf, MESH_ID, MeshHomes, pass, recordOf, secret } from '../../test/mesh-home.ts';
@@ -266,4 +266,72 @@ test('A consumer with a status document that speaks for several processes counts
   });
   expect(read([{ pid: 7 }, {}]).proof).toBeUndefined();
   expect(read('all').proof).toBeUndefined();
+});
+
+test('A status document tells which chain a process sends, once there is a cross-certificate to send', async () => {
+  const home = homes.mesh('');
+  await pass(home);
+  const chainIn = async (...chains: unknown[]) => {
+    const [, identity] = JSON.parse(documentOf(home, 'a')).sources;
+    const sources = chains.map((chain) => ({ ...identity, leaf: { ...identity.leaf, chain } }));
+    const text = JSON.stringify({ version: 1, at: new Date(homes.now), sources });
+    const { proof, unread } = readDocument(text, issuedBy(await recordOf(home)));
+    return proof === undefined ? unread.leaf : proof.chain;
+  };
+  const certificates = () => parseCertificates(secret(home, 'a', 'tls.crt')).certificates;
+  expect(certificates()).toHaveLength(1);
+  expect(await chainIn([])).toBeUndefined();
+
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  for (let passes = 0; passes < 4 && certificates().length < 2; passes++) {
+    await pass(home);
+    homes.later(30_000);
+  }
+  const [, cross] = certificates();
+  const fingerprint = cross?.fingerprint ?? '';
+  expect(await chainIn([fingerprint])).toBe('sends');
+  expect(await chainIn([fingerprint.toUpperCase().replaceAll(/(..)(?!$)/g, '$1:'), 'of another'])).toBe(
+    'sends',
+  );
+  expect(await chainIn([])).toBe('strips');
+  expect(await chainIn(['of another'])).toBe('strips');
+  // A program of another language, or an earlier version.
+  expect(await chainIn(undefined)).toBeUndefined();
+  expect(await chainIn([fingerprint], undefined)).toBeUndefined();
+  expect(await chainIn([fingerprint], [])).toBe('strips');
+  expect(await chainIn('none')).toBe('has no list of text in sources[0].leaf.chain');
+});
+
+test('A server whose status document shows its leaf alone is named, beside the verifier that relies on the cross-certificate', async () => {
+  const file = join(scratch, 'alone.json');
+  const home = homes.mesh(
+    `{name: web, presents: true, verifies: true, leaf: a, status: {file: ${file}}}, {name: old, presents: true, verifies: true, leaf: b, reload: restart}`,
+  );
+  const show = (chain: readonly string[]): void => {
+    const document = JSON.parse(documentOf(home, 'a'));
+    for (const { leaf } of document.sources) if (leaf !== undefined) leaf.chain = chain;
+    writeFileSync(file, JSON.stringify(document));
+  };
+  const phases = async (passes: number): Promise<readonly string[]> => {
+    const seen: string[] = [];
+    for (let count = 0; count < passes; count++) {
+      show([]);
+      const { plan } = await pass(home);
+      seen.push(plan.phase);
+      homes.later(30_000);
+    }
+    return seen;
+  };
+  await pass(home);
+  await home.requests.ask({ authority: MESH_ID, rotate: 'first' });
+  // There was no cross-certificate to see: the gate opened, and the step said on what it rested.
+  expect(await phases(4)).toContain('Activating');
+  const { history = [] } = await recordOf(home);
+  expect(history.find(({ step }) => step === 'activate')?.why).toBe(
+    'every verifier accepts CA generation 2; old relies on the cross-certificate, and no probe or status document has shown that web, old send it',
+  );
+  const { plan } = await pass(home);
+  expect(plan.notes.map(({ message }) => message)).toContain(
+    'old relies on the cross-certificate, and web does not send it, and no probe or status document has shown that old sends it',
+  );
 });

@@ -167,7 +167,6 @@ test('A CA that one process still trusts is neither in use everywhere nor gone, 
   const document = (anchors: readonly string[]) => ({
     proofs: [{ by: 'acknowledged', at: homes.now, anchors, complete: true } as const],
     unread: {},
-    stripsCross: false,
   });
   const said = (anchors: readonly string[], at: number) =>
     wavering.weigh('a', document(anchors), record, WITHIN_MS, at).proofs[0];
@@ -180,7 +179,6 @@ test('A CA that one process still trusts is neither in use everywhere nor gone, 
       { by: 'probed', at: homes.now, anchors: accepted, refuses: accepted.length ? [] : [anchor] } as const,
     ],
     unread: {},
-    stripsCross: false,
     saw: { accepted, refused: [], issuers: [] },
   });
   for (const accepted of [[anchor], [], [anchor]])

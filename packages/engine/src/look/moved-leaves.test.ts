@@ -65,7 +65,7 @@ test.each([
   async (_, consumersFound) => {
     const presents = ['default/secrets/b'];
     const known = { id: 'b', presents, verifies: presents, reload: 'hot' as const, ownersWord: true };
-    const idle = { ...known, blocks: true, stripsCross: false, instances: [], workload: undefined };
+    const idle = { ...known, blocks: true, instances: [], workload: undefined };
     world.home = {
       ...world.home,
       facts: { ...world.home.facts, consumersFound },

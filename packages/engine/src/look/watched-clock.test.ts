@@ -79,7 +79,6 @@ const pods = (...dates: readonly number[]): readonly ConsumerFound[] => [
     blocks: true,
     presents: [],
     verifies: [],
-    stripsCross: false,
     workload: undefined,
     instances: dates.map((date) => ({
       uid: `at-${date}`,

@@ -61,7 +61,6 @@ const keeperOf = (object: ObjectId, why: string, blocks: boolean): ConsumerSeen 
   blocks,
   presents: [object],
   verifies: [],
-  stripsCross: false,
   instances: [{ uid: object, createdAt: undefined, ready: false, stamp: undefined, proofs: [] }],
   workload: undefined,
 });

@@ -90,6 +90,7 @@ const WARNINGS: Readonly<Partial<Record<Note['code'], Happening['type']>>> = {
   InstantBecamePhased: 'Normal',
   Retained: 'Normal',
   BehindElsewhere: 'Normal',
+  RestsOnCrossCertificate: 'Normal',
 };
 
 /** Turns passes over authorities into Events. Each Event is told when its cause begins, not at every look. */

@@ -12,7 +12,6 @@ const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound 
   blocks: true,
   presents: [],
   verifies: [],
-  stripsCross: false,
   instances: [],
   workload: undefined,
   ...more,

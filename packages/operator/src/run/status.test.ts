@@ -13,7 +13,6 @@ const consumer = (id: string, blocks: boolean): ConsumerSeen => ({
   blocks,
   presents: [],
   verifies: [],
-  stripsCross: false,
   instances: [],
   workload: undefined,
 });

@@ -62,6 +62,7 @@ const OWN_CONDITION: Readonly<Partial<Record<Note['code'], string>>> = {
   Critical: 'Critical',
   Retained: 'Retained',
   BehindElsewhere: 'BehindElsewhere',
+  RestsOnCrossCertificate: 'RestsOnCrossCertificate',
 };
 
 const saying = (type: string, notes: readonly Note[]): readonly Verdict[] => {
@@ -84,6 +85,7 @@ const notedIn = (notes: readonly Note[]): readonly Verdict[] => {
     ...saying('WillInterrupt', of('WillInterrupt')),
     ...saying('Retained', of('Retained')),
     ...saying('BehindElsewhere', of('BehindElsewhere')),
+    ...saying('RestsOnCrossCertificate', of('RestsOnCrossCertificate')),
     // What is critical was expiring before, and still is.
     ...saying('ExpiringSoon', [...of('Critical'), ...of('ExpiringSoon')]),
     ...saying('Critical', of('Critical')),

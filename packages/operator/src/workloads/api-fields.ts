@@ -24,7 +24,6 @@ export const fieldConsumers = (responsibilities: Responsibilities): readonly Con
         blocks: true,
         presents: [],
         verifies: [id],
-        stripsCross: false,
         instances: [],
         workload: undefined,
       },
@@ -53,7 +52,6 @@ export const wordOfOwners = (
         blocks: !liesElsewhere(id, responsibilities),
         presents: [id],
         verifies: [id],
-        stripsCross: false,
         // One that shows nothing: it rests on reloadWithin.
         instances: hot ? [{ uid: id, createdAt: undefined, ready: true, stamp: undefined, proofs: [] }] : [],
         workload: undefined,

@@ -253,8 +253,6 @@ export class PodConsumers implements EvidenceSource {
       verifies: [...new Set(pods.flatMap(([, { verifies }]) => [...verifies]))],
       ...thereSince(workload, pods),
       ...(pods.length > 0 && pods.every(([{ completes }]) => completes) ? { completes: true } : {}),
-      // What a pod of another namespace serves must not make this authority wait.
-      stripsCross: blocks && seen.some(({ shown }) => shown?.stripsCross === true),
       instances: seen.map(({ pod, shown }) => instanceOf(pod, responsibilities.id, shown)),
       workload:
         workload === undefined

@@ -101,7 +101,6 @@ export const holderOf = (found: Holder): ConsumerFound => {
     namespace,
     presents: [object],
     verifies: [],
-    stripsCross: false,
     instances: [instance],
     workload: undefined,
     own: {

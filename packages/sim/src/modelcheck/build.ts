@@ -30,6 +30,8 @@ export interface Plot {
   readonly lent?: ModelWorld['lent'];
   /** Secrets of another tool: a CA in use whose key is lost, and no authority yet. */
   readonly adopted?: boolean;
+  /** A rotation is over: the leaves are from the CA that it brought, with its cross-certificate behind them. */
+  readonly rotated?: boolean;
   /** Natures that exist from the start; default: all. */
   readonly present?: readonly string[];
 }
@@ -59,6 +61,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
       leafEnd,
     };
   })();
+  const behind = plot.rotated === true ? ['x1.0'] : [];
   const shown = Object.values(plot.natures).filter(({ unseen }) => unseen !== true);
   const secrets = [...new Set(shown.flatMap((nature) => nature.presents ?? []))].filter(
     (id) => id !== 'late',
@@ -76,7 +79,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
   const leaf: ModelObject['leaf'] = {
     fingerprint: dates.leaf,
     issuer: dates.ca,
-    chain: [],
+    chain: behind,
     notBefore: dates.notBefore,
     notAfter: dates.leafEnd,
     spec: '0',
@@ -99,7 +102,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
           : { elsewhere: { objects: theirs, until: dates.leafEnd } }),
       },
     ],
-    crosses: [],
+    crosses: behind.map((fingerprint) => ({ of: 1, by: 0, fingerprint, notAfter: dates.caEnd })),
     ids: [],
     distrusts: 0,
     lastGeneration: 1,
@@ -113,7 +116,7 @@ export const worldOf = (name: string, plot: Plot): ModelWorld => {
       pending: false,
       stamp: nature.stamped,
       bundle: nature.verifies === undefined ? [] : [dates.ca],
-      chain: nature.presents === undefined ? [] : [dates.leaf],
+      chain: nature.presents === undefined ? [] : [dates.leaf, ...behind],
       bundleBehind: undefined,
       leafBehind: undefined,
     };

@@ -55,6 +55,13 @@ export const lentMutants: readonly Mutant[] = [
     worlds: ['a Secret that another program writes'],
   },
   {
+    name: 'gate 1 waits for a restart that would find no new bundle yet',
+    file: 'chains.js',
+    from: 'verifies.every((object) => heldSince(objects.get(object), next) !== undefined)',
+    to: 'true',
+    worlds: ['a Secret that another program writes, and a verifier that has to be restarted for it'],
+  },
+  {
     name: 'without a cross-certificate, no bundle of another program gets the new CA first',
     file: 'reissues.js',
     from: 'return mode.strict !== undefined && next',

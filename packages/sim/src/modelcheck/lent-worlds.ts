@@ -16,6 +16,11 @@ export const lentWorlds: readonly ModelWorld[] = [
     lent: { cm: {} },
     budget: { rotations: 2, unasked: 1 },
   }),
+  worldOf('a Secret that another program writes, and a verifier that has to be restarted for it', {
+    timeless: true,
+    natures: { a: hot('sa'), c: hot('cm'), d: { reload: 'restart', verifies: 'cm' } },
+    lent: { cm: {} },
+  }),
   worldOf('a Secret that another program writes, beside stale caches', {
     natures: { a: hot('sa'), c: { ...stubborn('cm'), pods: 1 } },
     lent: { cm: {} },
@@ -53,6 +58,7 @@ export const lentWorlds: readonly ModelWorld[] = [
     lent: { cm: {} },
   }),
   worldOf('a Secret that another program writes, beside a presenter that strips the cross-certificate', {
+    rotated: true,
     timeless: true,
     natures: { a: { ...hot('sa'), stripsCross: true }, c: hot('cm') },
     lent: { cm: {} },

@@ -60,6 +60,8 @@ export interface Nature {
   readonly verifies?: string;
   /** Reports what it has loaded. */
   readonly acknowledges?: boolean;
+  /** A probe sees which leaf it presents, and what it sends behind it. */
+  readonly probed?: boolean;
   /** Its evidence was declared and cannot be read. */
   readonly unread?: boolean;
   /** Its owner names the Leaf that it presents, and declares the address of this other consumer in place of its own. */

@@ -69,6 +69,27 @@ export const mutants: readonly Mutant[] = [
     worlds: ['a presenter that strips the cross-certificate'],
   },
   {
+    name: 'a presenter that was not seen counts as one that sends the cross-certificate',
+    file: 'gate-mode.js',
+    from: 'unseen: next !== undefined &&',
+    to: 'unseen: false && next !== undefined &&',
+    worlds: ['a presenter that strips the cross-certificate, before there is one to see'],
+  },
+  {
+    name: 'gate 1 does not wait for a verifier that is restarted before the new CA signs',
+    file: 'gates.js',
+    from: 'settled && !isRolledFirst(context, consumer, next, mode)',
+    to: 'settled',
+    worlds: ['a presenter that strips the cross-certificate, before there is one to see'],
+  },
+  {
+    name: 'a verifier that presents nothing is restarted only when the new CA signs',
+    file: 'rollouts.js',
+    from: '|| isRolledFirst(context, consumer, next, mode)',
+    to: '',
+    worlds: ['a presenter that strips the cross-certificate, before there is one to see'],
+  },
+  {
     name: 'Instant although no cross-certificate can help',
     file: 'plan.js',
     from: "policy.strategy === 'Instant' && mode.strict === undefined && may",

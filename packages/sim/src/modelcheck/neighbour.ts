@@ -72,7 +72,7 @@ const proofAs = ({ mode, now, authority }: State): readonly Proof[] => {
   const [newest = ''] = all;
   const base = { by: 'acknowledged', complete: true, at: now } as const;
   if (mode === 'denies') return [{ ...base, anchors: [], issuer: 'unknown' }];
-  if (mode === 'claims') return [{ ...base, anchors: all, issuer: newest }];
+  if (mode === 'claims') return [{ ...base, anchors: all, issuer: newest, chain: 'strips' }];
   return [];
 };
 
@@ -86,7 +86,6 @@ const consumerAs = (state: State, consumer: ConsumerSeen): ConsumerSeen => {
     ...consumer,
     namespace: 'evil',
     presents: lies ? own : consumer.presents,
-    stripsCross: lies || consumer.stripsCross,
     instances: consumer.instances.map((instance) => ({
       ...instance,
       proofs: proofAs(state),

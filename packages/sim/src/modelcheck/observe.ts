@@ -1,4 +1,12 @@
-import type { Anchor, ConsumerSeen, ObjectSeen, Observed, Policy, Proof } from '@handover/core';
+import {
+  type Anchor,
+  type ConsumerSeen,
+  type ObjectSeen,
+  type Observed,
+  type Policy,
+  type Proof,
+  withRole,
+} from '@handover/core';
 import { day, duration, instant } from '@handover/material';
 import { writtenBy } from './lent.ts';
 import { BASE, type ModelPod, type ModelWorld, type Nature, type State, ticks } from './model.ts';
@@ -34,13 +42,12 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
         verifies: nature.verifies === undefined ? [] : [nature.verifies],
         ...(consumer.created === undefined ? {} : { createdAt: consumer.created }),
         ...(nature.completes === true ? { completes: true } : {}),
-        stripsCross: nature.stripsCross === true,
         instances: consumer.pods.map((pod, index) => ({
           uid: `${id}-${index}`,
           createdAt: pod.created,
           ready: !pod.pending,
           stamp: pod.stamp,
-          proofs: nature.acknowledges === true && !pod.pending ? proofsOf(world, state, nature, pod) : [],
+          proofs: pod.pending ? [] : proofsOf(world, state, nature, pod),
           ...(nature.unread === true ? { unread: { trust: 'unread', leaf: 'unread' } } : {}),
         })),
         workload:
@@ -75,11 +82,13 @@ const expectsOf = ({ presents, askedAt, misspelt }: Nature): Pick<ConsumerSeen, 
 
 /** What the process at its declared address shows. */
 const proofsOf = (world: ModelWorld, state: State, nature: Nature, pod: ModelPod): readonly Proof[] => {
-  if (nature.askedAt === undefined) return [proofOf(pod, state)];
+  if (nature.probed === true) return [probedAt(pod, state, nature)];
+  if (nature.acknowledges !== true) return [];
+  if (nature.askedAt === undefined) return [proofOf(pod, state, nature)];
   const object = natureOf(world, nature.askedAt).presents;
   const others = state.consumers[nature.askedAt]?.pods ?? [];
   return others.map((other) => ({
-    ...proofOf(other, state),
+    ...proofOf(other, state, natureOf(world, nature.askedAt ?? '')),
     // Leaves of all objects have the same names in a model.
     ...(object === undefined || other.chain[0] === undefined
       ? {}
@@ -87,15 +96,33 @@ const proofsOf = (world: ModelWorld, state: State, nature: Nature, pod: ModelPod
   }));
 };
 
-const proofOf = (pod: ModelPod, state: State): Proof => ({
+const proofOf = (pod: ModelPod, state: State, nature: Nature): Proof => ({
+  ...probedAt(pod, state, nature),
   by: 'acknowledged',
   anchors: pod.bundle,
   complete: true,
-  ...(pod.chain[0] === undefined
-    ? {}
-    : { leaves: [{ fingerprint: pod.chain[0] }], issuer: modelIssuer(pod.chain[0]) }),
-  at: state.now,
 });
+
+/** A handshake shows the leaf and what is sent behind it: whether the cross-certificate is missing only where there is one. */
+const probedAt = (
+  { chain: [leaf, ...behind] }: ModelPod,
+  { authority, now }: State,
+  nature: Nature,
+): Proof => {
+  if (leaf === undefined) return { by: 'probed', at: now };
+  const issuer = modelIssuer(leaf);
+  const current = authority && withRole(authority, 'current');
+  const cross = authority?.crosses.find(({ of }) => of === current?.number);
+  const isToBeSeen = cross !== undefined && issuer === current?.anchors[0].fingerprint;
+  const isSent = nature.stripsCross !== true && behind.some((one) => one === cross?.fingerprint);
+  return {
+    by: 'probed',
+    leaves: [{ fingerprint: leaf }],
+    issuer,
+    at: now,
+    ...(isToBeSeen ? { chain: isSent ? 'sends' : 'strips' } : {}),
+  };
+};
 
 /** `l2r0` was signed by `g2`; with dates, those of its issuer follow the slash. */
 export const modelIssuer = (leaf: string): string => {

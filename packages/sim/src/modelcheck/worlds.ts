@@ -54,6 +54,7 @@ export const worlds: readonly ModelWorld[] = [
   worldOf('an API field as verifier of a presenter that strips the cross-certificate', {
     natures: { webhook: { ...hot('sa'), stripsCross: true }, field: { reload: 'field', verifies: 'trust' } },
     bundles: ['trust'],
+    rotated: true,
     policy: { cacheLag: duration(0), reloadWithin: duration(0) },
   }),
   worldOf('an unknown verifier that never reloads', {
@@ -68,6 +69,14 @@ export const worlds: readonly ModelWorld[] = [
     policy: instantly,
   }),
   worldOf('a presenter that strips the cross-certificate', {
+    rotated: true,
+    natures: {
+      a: { ...hot('sa'), stripsCross: true },
+      b: { reload: 'restart', verifies: 'trust', pods: 2 } as Nature,
+    },
+    bundles: ['trust'],
+  }),
+  worldOf('a presenter that strips the cross-certificate, before there is one to see', {
     natures: {
       a: { ...hot('sa'), stripsCross: true },
       b: { reload: 'restart', verifies: 'trust', pods: 2 } as Nature,
@@ -75,13 +84,15 @@ export const worlds: readonly ModelWorld[] = [
     bundles: ['trust'],
   }),
   worldOf('a presenter that strips the cross-certificate, instant', {
+    rotated: true,
     timeless: true,
     natures: { a: { ...hot('sa'), stripsCross: true }, b: hot('sb') },
     policy: instantly,
   }),
   worldOf('a stripping presenter that restarts, beside stale caches', {
+    rotated: true,
     natures: {
-      a: { reload: 'restart', presents: 'sa', verifies: 'sa', stripsCross: true },
+      a: { reload: 'restart', presents: 'sa', verifies: 'sa', stripsCross: true, probed: true },
       b: { reload: 'hot', verifies: 'trust', acknowledges: true },
     },
     bundles: ['trust'],

@@ -112,7 +112,6 @@ const joined = (
       blocks: true,
       presents: objects.filter((object) => leaves.has(object)),
       verifies: objects,
-      stripsCross: false,
       instances: [restarted],
       ...rolled,
     },
