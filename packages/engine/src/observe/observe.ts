@@ -111,6 +111,9 @@ export const objectSeen = (
 const issuersIn = (objects: readonly ObjectSeen[]): LeafIssuers =>
   new Map(objects.flatMap(({ leaf }) => (leaf === undefined ? [] : [[leaf.fingerprint, leaf.issuer]])));
 
+const endsIn = (objects: readonly ObjectSeen[]): ReadonlyMap<string, Instant> =>
+  new Map(objects.flatMap(({ leaf }) => (leaf === undefined ? [] : [[leaf.fingerprint, leaf.notAfter]])));
+
 const CONCURRENT_READS = 32;
 
 /** Observes one authority; a look during which it changed is taken again. */
@@ -186,9 +189,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     found,
     seen: objectSeen(object, found, responsibilities, outputs, certificates, now),
   }));
+  const shown = [...held.map(({ seen }) => seen), ...lent];
   const issued = {
     orphans: [...orphans, ...lent.map((object) => object.id)],
-    issuers: issuersIn([...held.map(({ seen }) => seen), ...lent]),
+    issuers: issuersIn(shown),
+    ends: endsIn(shown),
   };
   const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);
