@@ -229,9 +229,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const isOthers = ({ spec, metadata }: Leaf): boolean =>
     authorityRef(spec.authority, metadata.namespace) !== id;
   const moved = new Set(catalogue.leaves.filter(isOthers).map(secretOf));
-  // Where consumers are found, the users of a Secret whose Leaf was deleted are among them.
+  // Where consumers are found, pods that mount a Secret whose Leaf was deleted are among them, and its other readers hold nothing up.
+  const isForsaken = (object: ObjectId): boolean =>
+    facts.consumersFound && orphans.includes(object) && !moved.has(object);
   const inUse = orphans
-    .filter((object) => !facts.consumersFound || moved.has(object))
+    .filter((object) => !isForsaken(object))
     .filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
   const given = look.given?.authority === id ? look.given.adoption : undefined;
   const adoption =
@@ -250,7 +252,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     hooks: hooked.map((one) => statusOfHook(one, stored)),
     seen: {
       authority: record?.state,
-      objects,
+      objects: objects.map((object) => (isForsaken(object.id) ? { ...object, forsaken: true } : object)),
       consumers: [
         ...consumers,
         ...inUse.map((object) =>
