@@ -11,6 +11,7 @@ import {
   type Observed,
   type Plan,
   type Policy,
+  type Proof,
   plan,
 } from '../src/index.ts';
 
@@ -188,7 +189,7 @@ export class Story {
   }
 
   /** Its process now says that it has loaded what its objects hold. */
-  acknowledge(id: string, only?: { anchors?: readonly string[]; issuer?: string }): this {
+  acknowledge(id: string, only?: Pick<Proof, 'anchors' | 'issuer' | 'leaves'>): this {
     this.consumers = this.consumers.map((consumer) => {
       if (consumer.id !== id) return consumer;
       const anchors =
@@ -201,6 +202,7 @@ export class Story {
         complete: true,
         at: this.now,
         ...(issuer === undefined ? {} : { issuer }),
+        ...(only?.leaves === undefined ? {} : { leaves: only.leaves }),
       };
       return {
         ...consumer,

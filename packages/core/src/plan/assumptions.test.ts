@@ -82,3 +82,19 @@ test('a Leaf that asks for another key in mid-rotation gets it from the CA that 
     expect(story.roles()).toBe('2:current');
   }
 });
+
+test('a restart counts where nothing shows the contrary, although a program may start from a copy of its own', () => {
+  const story = activated();
+  story.consumers = story.consumers.map((one) => ({
+    ...one,
+    reload: 'restart',
+    instances: one.instances.map((pod) => ({
+      ...pod,
+      uid: `${pod.uid}-new`,
+      createdAt: story.now,
+      proofs: [],
+    })),
+  }));
+  story.pass(minute).run();
+  expect(story.roles()).toBe('2:current');
+});

@@ -37,6 +37,8 @@ export interface Generation {
   readonly hasKey: boolean;
   /** When it took this role, by the home's clock. */
   readonly since: Instant;
+  /** Of a retained CA: when it stopped signing. Undefined: not known, in states of earlier versions. */
+  readonly stoppedAt?: Instant;
   /** Another program signed with it before: when its leaves end is not known. */
   readonly adopted?: true;
   /**

@@ -104,6 +104,39 @@ describe('evidence', () => {
     expect(waits(story)).toEqual(['v: to load a leaf of CA generation 3']);
   });
 
+  test('a leaf that is known proves its own object only, however it was shown, and whatever a pod presents beside it', () => {
+    for (const [presents, by] of [
+      [['b'], 'probed'],
+      [['a', 'b'], 'acknowledged'],
+    ] as const) {
+      const story = new Story()
+        .leaf('a')
+        .leaf('b')
+        .consumer('v', { presents, verifies: ['a'] });
+      story.consumer('a', { presents: ['a'], verifies: ['a'] });
+      story.run();
+      story.pass(day).rotate.push('r');
+      story.run();
+      story.acknowledgeAll().pass(minute).run();
+      const fingerprint = story.objects.get('a')?.leaf?.fingerprint ?? '';
+      const proof: Proof = {
+        by,
+        issuer: 'ca2',
+        anchors: ['ca2', 'ca1'],
+        leaves: [{ fingerprint }],
+        at: story.now,
+      };
+      story.acknowledge('a');
+      story.consumers = story.consumers.map((one) =>
+        one.id === 'v'
+          ? { ...one, instances: one.instances.map((instance) => ({ ...instance, proofs: [proof] })) }
+          : one,
+      );
+      story.pass(minute).run();
+      expect(waits(story)).toEqual(['v: to load a leaf of CA generation 2']);
+    }
+  });
+
   test('a pod created strictly after the write and the caches has loaded it', () => {
     const story = introducing({ reload: 'unknown', presents: [] });
     const since = story.now;

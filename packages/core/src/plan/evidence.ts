@@ -1,10 +1,11 @@
 import type { Duration, Instant } from '@handover/material';
 import { type AuthorityState, type Generation, withRole } from './authority.ts';
 import type { Clock } from './clock.ts';
+import { EXPIRY_GRACE } from './desired.ts';
 import type { EvidenceKind } from './evidence-kind.ts';
 import { otherLeaf } from './expected-leaf.ts';
-import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, Unread } from './observed.ts';
-import { oldLeavesGone, ownLeafWait } from './old-leaves.ts';
+import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, ShownLeaf, Unread } from './observed.ts';
+import { isLeafOf, oldLeavesGone, ownLeafWait } from './old-leaves.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 import { believedStamp } from './stamp.ts';
 import { caGenerations, listed } from './waiting.ts';
@@ -201,7 +202,7 @@ export const holds = (
     },
     started: (instance) => {
       const stamp = believedStamp(context.state, instance.stamp);
-      if (instance.ready && stamp !== undefined && stamp.trust >= generation.number) {
+      if (since !== undefined && instance.ready && stamp !== undefined && stamp.trust >= generation.number) {
         return found('restarted', instance.createdAt);
       }
       return createdAfter(context, instance, object, since) ? began(instance) : undefined;
@@ -238,7 +239,7 @@ export const isRidOf = (
     },
     started: (instance) => {
       const stamp = believedStamp(context.state, instance.stamp);
-      if (instance.ready && stamp !== undefined && stamp.distrusts >= context.state.distrusts) {
+      if (clean && instance.ready && stamp !== undefined && stamp.distrusts >= context.state.distrusts) {
         return found('restarted', instance.createdAt);
       }
       return createdAfter(context, instance, object, since) ? began(instance) : undefined;
@@ -246,13 +247,24 @@ export const isRidOf = (
   });
 };
 
-/** A handshake with one port says nothing of the other Secrets that a pod presents: it saw another certificate than this one. */
-const showsOnly = (
+/**
+ * A leaf that is known proves its own object only. A handshake with one port says nothing of the other Secrets that a pod presents, whatever leaf it
+ * saw.
+ */
+const showsOther = (
+  { objects }: PlanningContext,
   { presents }: ConsumerSeen,
   { by, leaves = [] }: Proof,
-  leaf: string | undefined,
-): boolean =>
-  by === 'probed' && presents.length > 1 && !leaves.some(({ fingerprint }) => fingerprint === leaf);
+  object: string,
+): boolean => {
+  const own = objects.get(object)?.leaf?.fingerprint;
+  if (leaves.some(({ fingerprint }) => fingerprint === own)) return false;
+  if (by === 'probed' && presents.length > 1) return true;
+  const isOthers = (shown: ShownLeaf): boolean =>
+    (shown.object !== undefined && shown.object !== object) ||
+    [...objects.values()].some(({ leaf }) => leaf?.fingerprint === shown.fingerprint);
+  return leaves.length > 0 && leaves.every(isOthers);
+};
 
 /** Does this presenter show a leaf of the generation? No cross-certificate covers a mistake here. */
 export const showsLeafOf = (
@@ -276,11 +288,11 @@ export const showsLeafOf = (
       if (!speaksOf(proof, object) || proof.issuer === undefined) return undefined;
       const isOwn = generation.anchors.some((anchor) => anchor.fingerprint === proof.issuer);
       if (!isOwn) return 'denies';
-      return showsOnly(consumer, proof, leaf?.fingerprint) ? undefined : 'shows';
+      return showsOther(context, consumer, proof, object) ? undefined : 'shows';
     },
     started: (instance) => {
       const stamped = believedStamp(context.state, instance.stamp)?.issuer;
-      if (instance.ready && stamped !== undefined && stamped >= generation.number) {
+      if (issued && instance.ready && stamped !== undefined && stamped >= generation.number) {
         return found('restarted', instance.createdAt);
       }
       const write = issued ? leaf.issuerSince : undefined;
@@ -299,7 +311,56 @@ export const serves = (
   const finding = showsLeafOf(context, consumer, object, generation);
   if (finding.ok) return finding;
   const gone = oldLeavesGone(context, object, generation);
-  if (gone !== undefined) return gone;
+  if (gone !== undefined && !isContradicted(context, consumer, object, generation, gone.by)) return gone;
   const waitsFor = ownLeafWait(context, object, generation);
   return waitsFor === undefined ? finding : waits(waitsFor);
+};
+
+/**
+ * What records say of old leaves may be less than there were: a Secret that was deleted takes its record with it. A process that shows an old leaf
+ * counts until that very leaf has ended; a pod from before the old CA stopped signing had something to start from.
+ */
+const isContradicted = (
+  context: PlanningContext,
+  { instances }: ConsumerSeen,
+  object: string,
+  generation: Generation,
+  by: EvidenceKind,
+): boolean => {
+  const own = new Set(generation.anchors.map(({ fingerprint }) => fingerprint));
+  const stopped = withRole(context.state, 'previous')?.since;
+  return instances.some(
+    ({ proofs, createdAt, ready }) =>
+      (by === 'unused' &&
+        ready &&
+        stopped !== undefined &&
+        createdAt !== undefined &&
+        createdAt <= stopped) ||
+      proofs.some(
+        (proof) =>
+          speaksOf(proof, object) &&
+          proof.issuer !== undefined &&
+          !own.has(proof.issuer) &&
+          !isShownEnded(context, proof, generation),
+      ),
+  );
+};
+
+/** Whether the old leaves that a process shows have ended: by their own dates where those are known, else with the CAs that may have signed them. */
+const isShownEnded = (
+  { state, objects, clock }: PlanningContext,
+  { leaves = [], issuer }: Proof,
+  generation: Generation,
+): boolean => {
+  const isOver = (end: Instant | undefined): boolean =>
+    end !== undefined && clock.reached(end + EXPIRY_GRACE);
+  const newest = new Set(
+    [...objects.values()].flatMap((one) => (isLeafOf(one, generation) ? [one.leaf?.fingerprint] : [])),
+  );
+  const old = leaves.filter(({ fingerprint }) => !newest.has(fingerprint));
+  if (old.length > 0 && old.every(({ notAfter }) => isOver(notAfter))) return true;
+  const others = state.generations.filter(({ number }) => number !== generation.number);
+  const signers = others.filter(({ anchors }) => anchors.some(({ fingerprint }) => fingerprint === issuer));
+  const ends = (signers.length > 0 ? signers : others).flatMap(({ anchors }) => anchors);
+  return ends.length > 0 && ends.every(({ notAfter }) => isOver(notAfter));
 };

@@ -28,7 +28,7 @@ export interface LeafSeen {
   readonly issuerSince: Instant;
   /** Whether it replaced another leaf: then a program may have loaded the old one. */
   readonly replacedOne: boolean;
-  /** When the last leaf of another issuer that this Secret has held expires. */
+  /** When the last leaf expires that this Secret has held of another issuer, or of the same one for longer than this leaf. */
   readonly othersExpire: Instant | undefined;
 }
 
@@ -74,6 +74,8 @@ export interface ObjectSeen {
   readonly obstacle?: string;
   /** Outside the authority's namespace: it can delay a step for a bounded time only. */
   readonly elsewhere?: boolean;
+  /** No Leaf asks for it any more, and pods that mount it are all that can be seen of its readers. */
+  readonly forsaken?: true;
   /** How stale a file of it can be, for running and for new processes. Default: `cacheLag` of the policy, for new ones. */
   readonly cacheLag?: Duration;
   /** Undefined: Handover writes it. */
@@ -103,6 +105,8 @@ export interface Proof {
 /** A leaf that a process serves. */
 export interface ShownLeaf {
   readonly fingerprint: string;
+  /** Undefined: not known. */
+  readonly notAfter?: Instant;
   /** Object of the Leaf that its names belong to, where that is another than the expected one. */
   readonly object?: string;
 }

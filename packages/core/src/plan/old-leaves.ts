@@ -91,7 +91,7 @@ export const oldLeavesGone = (
   context: PlanningContext,
   object: string,
   generation: Generation,
-): Finding | undefined => {
+): (Finding & { readonly ok: true }) | undefined => {
   const { objects, clock } = context;
   if (objects.get(object)?.leaf === undefined) return undefined;
   const end = endOfOldLeaves(context, object, generation);

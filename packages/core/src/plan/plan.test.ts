@@ -220,7 +220,7 @@ test('Proceed keeps the old CA while a leaf of it may be served', () => {
     .leaf('web')
     .consumer('web', { presents: ['web'], verifies: ['web'] });
   story.run();
-  const { notAfter } = story.objects.get('web')?.leaf ?? { notAfter: T0 };
+  const { notAfter, fingerprint } = story.objects.get('web')?.leaf ?? { notAfter: T0, fingerprint: '' };
   story.pass(day);
   story.rotate = ['r'];
   story.run();
@@ -229,7 +229,7 @@ test('Proceed keeps the old CA while a leaf of it may be served', () => {
   expect(story.roles()).toBe('2:current 1:previous');
   const old = story.objects.get('web')?.leaf?.othersExpire;
   expect(old).toBe(notAfter);
-  story.acknowledge('web', { issuer: 'ca1' });
+  story.acknowledge('web', { issuer: 'ca1', leaves: [{ fingerprint, notAfter }] });
   story.pass(2 * hour);
   story.now = instant(notAfter + hour - 1);
   story.run();

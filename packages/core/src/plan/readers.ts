@@ -2,7 +2,7 @@ import { type Instant, second } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import type { PlanningContext } from './evidence.ts';
-import type { ConsumerSeen, Observed } from './observed.ts';
+import type { ConsumerSeen, ObjectSeen, Observed } from './observed.ts';
 import { endOfOldLeaves } from './old-leaves.ts';
 
 /** The consumers that present each object. */
@@ -24,8 +24,12 @@ const ROUNDED = second;
  * A consumer that has read a Secret all along is taken for all that read it: docs/assumptions.md. One that came when the old CA had stopped signing
  * says nothing of the programs that read the old leaf, and one that ends by itself never does.
  */
-const speaksForReaders = ({ completes, createdAt }: ConsumerSeen, { since }: Generation): boolean =>
-  completes !== true && (createdAt === undefined || createdAt + ROUNDED <= since);
+export const speaksForReaders = (
+  { completes, createdAt }: ConsumerSeen,
+  stoppedAt: Instant | undefined,
+): boolean =>
+  completes !== true &&
+  (createdAt === undefined || (stoppedAt !== undefined && createdAt + ROUNDED <= stoppedAt));
 
 /** Why the known presenters of an object do not speak for every program that reads it; undefined: one of them does. */
 export const whyUnknown = (
@@ -36,7 +40,8 @@ export const whyUnknown = (
   if (first === undefined)
     return policy.consumersFound ? 'no pod mounts this Secret' : 'no consumer presents it';
   const previous = withRole(state, 'previous');
-  if (previous === undefined || presenters.some((one) => speaksForReaders(one, previous))) return undefined;
+  if (previous === undefined || presenters.some((one) => speaksForReaders(one, previous.since)))
+    return undefined;
   const late = presenters.find(({ completes }) => completes !== true);
   return late === undefined
     ? `${first.id} ends by itself and does not speak for other programs that read this Secret`
@@ -50,13 +55,40 @@ export const usedByOthers = ({ policy, objects }: PlanningContext): ReadonlySet<
     ...[...objects.values()].flatMap(({ id, writtenBy }) => (writtenBy?.usedByOthers === true ? [id] : [])),
   ]);
 
+/** A Secret that no Leaf asks for any more keeps its leaf, and whoever reads it may be seen by nobody. Undefined: it has held none of this CA. */
+const endOfForsaken = (
+  { state }: PlanningContext,
+  { forsaken, leaf }: ObjectSeen,
+  old: Generation,
+): Instant | undefined => {
+  if (forsaken !== true || leaf === undefined) return undefined;
+  const signer = state.generations.find(({ anchors }) =>
+    anchors.some(({ fingerprint }) => fingerprint === leaf.issuer),
+  );
+  if (signer !== undefined && signer.number < old.number) return undefined;
+  const own = signer === undefined || signer.number === old.number ? leaf.notAfter : undefined;
+  if (own === undefined || leaf.othersExpire === undefined) return own ?? leaf.othersExpire;
+  return own > leaf.othersExpire ? own : leaf.othersExpire;
+};
+
 /** When the last old leaf ends that such programs may still use; no step waits for them, so that the old CA stays trusted until then. */
-export const othersUseUntil = (context: PlanningContext, current: Generation): Instant | undefined => {
+export const othersUseUntil = (
+  context: PlanningContext,
+  old: Generation,
+  current: Generation,
+): Instant | undefined => {
+  const ends = [
+    ...[...usedByOthers(context)].map(
+      (object) => [object, endOfOldLeaves(context, object, current)] as const,
+    ),
+    ...[...context.objects.values()].map(
+      (object) => [object.id, endOfForsaken(context, object, old)] as const,
+    ),
+  ];
   let latest: Instant | undefined;
-  for (const object of usedByOthers(context)) {
+  for (const [object, end] of ends) {
     // In another namespace, the end of the leaf is remembered with the leaf.
     if (context.elsewhere.has(object)) continue;
-    const end = endOfOldLeaves(context, object, current);
     if (end === undefined || context.clock.reached(end + EXPIRY_GRACE)) continue;
     if (latest === undefined || end > latest) latest = end;
   }

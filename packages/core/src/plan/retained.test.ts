@@ -389,3 +389,76 @@ test('a paused Authority drops no retained CA', () => {
   const story = new Mesh().rotated('r').begunAnew().pass(minute).set({ paused: true });
   expect(story.plan()).toMatchObject({ phase: 'Stable', actions: [], blockedBy: [] });
 });
+
+test('a workload of another namespace that comes late drops no CA for those that read the Secret before, nor does a Job', () => {
+  for (const late of [{ completes: true as const }, { reload: 'hot' as const, ownersWord: true }]) {
+    const story = new Mesh();
+    story.consumers = story.consumers.filter(({ id }) => id === 'web');
+    story.rotated('r').pass(day);
+    story.consumer('pay/late', {
+      presents: ['pay/secrets/api'],
+      verifies: [],
+      createdAt: story.now,
+      blocks: false,
+      workload: undefined,
+      ...late,
+    });
+    story.acknowledge('pay/late').pass(hour).run();
+    expect(story.roles()).toBe('2:current 1:retained');
+    expect(story.notes('Retained')[0]).toContain(
+      'pay/secrets/api (its known workloads came later, or end by themselves)',
+    );
+  }
+});
+
+test('a retained CA remembers when it stopped signing, and where a state does not say, no workload with a date speaks for others', () => {
+  const story = new Mesh({ createdAt: instant(T0 - day) }).rotated('r').acknowledge('pay/api');
+  const [current, retained] = story.authority?.generations ?? [];
+  expect(retained?.stoppedAt).toBe(current?.since);
+  const { stoppedAt: _, ...older } = retained ?? {};
+  if (story.authority !== undefined && current !== undefined)
+    story.authority = { ...story.authority, generations: [current, older as typeof current] };
+  story.pass(hour).run();
+  expect(story.roles()).toBe('2:current 1:retained');
+  if (story.authority !== undefined && current !== undefined && retained !== undefined)
+    story.authority = { ...story.authority, generations: [current, retained] };
+  story.run();
+  expect(story.roles()).toBe('2:current');
+});
+
+test('where too many CAs are retained, one that only other namespaces need goes before one that its own namespace needs', () => {
+  const story = new Mesh();
+  const [first] = story.authority?.generations ?? [];
+  if (story.authority && first)
+    story.authority = {
+      ...story.authority,
+      generations: [{ ...first, unseenUntil: instant(T0 + 900 * day) }],
+    };
+  for (let rotation = 0; rotation < MOST_RETAINED; rotation++) story.rotated(`r${rotation}`);
+  expect(story.notes('Retained').at(-2)).toMatch(/^CA generation 2 .*; the next rotation drops it$/);
+  expect(story.notes('Retained').at(-1)).not.toContain('drops it');
+  story.rotated('last');
+  expect(story.authority?.generations.filter(({ role }) => role === 'retained')).toHaveLength(MOST_RETAINED);
+  expect(story.roles()).toMatch(/3:retained 1:retained$/);
+});
+
+test('a Secret that no Leaf asks for any more holds nothing up, and its CA stays trusted until its leaf has ended', () => {
+  const story = new Mesh().leaf('vm');
+  story.run();
+  const end = story.objects.get('vm')?.leaf?.notAfter ?? 0;
+  story.set({ leaves: story.policy.leaves.filter(({ object }) => object !== 'vm') });
+  const seen = story.objects.get('vm');
+  if (seen !== undefined) story.objects.set('vm', { ...seen, forsaken: true });
+  story.pass(day).rotated('r').acknowledge('pay/api').rotated('s');
+  expect(story.plan()).toMatchObject({ phase: 'Stable', blockedBy: [] });
+  expect(story.authority?.generations.at(-1)).toMatchObject({
+    number: 1,
+    role: 'retained',
+    unseenUntil: end,
+  });
+  // The CA between has signed nothing for it.
+  expect(story.authority?.generations[1]?.unseenUntil).toBeUndefined();
+  story.now = instant(end + hour);
+  story.run();
+  expect(story.roles()).not.toContain('1:');
+});

@@ -18,7 +18,7 @@ import {
 } from './lending.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
-import { othersUseUntil, usedByOthers } from './readers.ts';
+import { othersUseUntil, speaksForReaders, usedByOthers } from './readers.ts';
 import type { Transition } from './transition.ts';
 import { listed } from './waiting.ts';
 import type { BundleWrite, LeafWrite, Note } from './writes.ts';
@@ -54,7 +54,7 @@ const leavesElsewhere = (
       ? elsewhereEnds(generation.elsewhere)
       : endOf(generation, writtenBy?.ofOneProcess === true);
     const end = isOwn
-      ? Math.max(leaf.notAfter, (isUnrecorded ? before : undefined) ?? 0)
+      ? Math.max(leaf.notAfter, leaf.othersExpire ?? 0, (isUnrecorded ? before : undefined) ?? 0)
       : writtenBy === undefined
         ? leaf.othersExpire
         : isUnrecorded
@@ -69,10 +69,11 @@ const leavesElsewhere = (
 };
 
 /** Until when leaves of it may be in use that no step waits for, in the authority's own namespace; undefined: none is. */
-const usedUnseenUntil = (context: PlanningContext, { unseenUntil }: Generation): Instant | undefined => {
+const usedUnseenUntil = (context: PlanningContext, generation: Generation): Instant | undefined => {
+  const { unseenUntil } = generation;
   const current = withRole(context.state, 'current');
   const isUnseen = unseenUntil !== undefined && !isOver(context, unseenUntil);
-  const others = current === undefined ? undefined : othersUseUntil(context, current);
+  const others = current === undefined ? undefined : othersUseUntil(context, generation, current);
   if (!isUnseen) return others;
   return others !== undefined && others > unseenUntil ? others : unseenUntil;
 };
@@ -138,6 +139,8 @@ const stillUsing = (
     return [`${object} (a kubelet may still hand out its old leaf)`];
   if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
   if (shared.has(object)) return [`${object} (other programs use it too)`];
+  if (!presenters.some((one) => speaksForReaders(one, generation.stoppedAt)))
+    return [`${object} (its known workloads came later, or end by themselves)`];
   const shows = (consumer: ConsumerSeen): boolean =>
     newer.some((one) => showsLeafOf(context, consumer, object, one).ok);
   return presenters
@@ -196,6 +199,10 @@ const droppedAt = ({ policy }: PlanningContext, generation: Generation): number 
   return Math.max(cut, unseenUntil === undefined ? since : unseenUntil + EXPIRY_GRACE);
 };
 
+/** Where too many are retained: the oldest that only other namespaces need, so that none of them pushes out what the owner needs. */
+const firstToGo = (context: PlanningContext, newestFirst: readonly Generation[]): Generation | undefined =>
+  newestFirst.findLast((one) => unseenIn(context, one).length === 0) ?? newestFirst.at(-1);
+
 /** The retained CA that is no longer needed, oldest first, with the reason; undefined: each is. */
 export const dropDue = (
   context: PlanningContext,
@@ -220,7 +227,7 @@ export const dropDue = (
     if (users.length === 0) return drop('every workload in other namespaces shows a leaf of a newer CA');
     if (unseen.length === 0 && clock.reached(droppedAt(context, generation)))
       return drop(`issueTo.patience has passed, although ${listed(users, 3)} may still use a leaf of it`);
-    if (generation === all.at(-1))
+    if (generation === firstToGo(context, all))
       overdue = drop(
         `${MOST_RETAINED} newer CAs are retained, although ${listed(users, 3)} may still use a leaf of it`,
       );
@@ -250,7 +257,8 @@ export interface Retained {
 /** The CAs that stay trusted without their keys, newest first. */
 export const retainedBy = (context: PlanningContext, seen: Observed): readonly Retained[] => {
   const all = retainedIn(context.state);
-  return all.map((generation, index): Retained => {
+  const first = firstToGo(context, all);
+  return all.map((generation): Retained => {
     const until = droppedAt(context, generation);
     return {
       generation: generation.number,
@@ -260,7 +268,7 @@ export const retainedBy = (context: PlanningContext, seen: Observed): readonly R
       until: instant(until),
       overtakes: until < lastEnd(generation),
       neverHeldKey: generation.adopted === true,
-      isLast: all.length >= MOST_RETAINED && index === all.length - 1,
+      isLast: all.length >= MOST_RETAINED && generation === first,
     };
   });
 };

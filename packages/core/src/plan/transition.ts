@@ -169,7 +169,7 @@ export const applyTransition = (
 
 /** Without its key, and without what was remembered for the authority's own namespace. */
 const retained = (
-  { number, anchors, hasKey, namedInStamps }: Generation,
+  { number, anchors, hasKey, namedInStamps, since }: Generation,
   needed: Needed,
   at: Instant,
 ): Generation => ({
@@ -178,6 +178,7 @@ const retained = (
   anchors,
   hasKey: false,
   since: at,
+  stoppedAt: since,
   // A key that was never here cannot be destroyed.
   ...(hasKey ? {} : { adopted: true as const }),
   ...(namedInStamps === undefined ? {} : { namedInStamps }),

@@ -1,5 +1,5 @@
 import { type Instant, instant } from '@handover/material';
-import { trusted, withRole } from './authority.ts';
+import { type Generation, trusted, withRole } from './authority.ts';
 import { bundleAt, desired, EXPIRY_GRACE } from './desired.ts';
 import type { PlanningContext } from './evidence.ts';
 import { renewalDueAt, SKEW } from './expiry.ts';
@@ -204,7 +204,7 @@ const issueFor = (
   })();
   const cannot = !current.hasKey || clock.reached(ca.notAfter) || !isValidYet(current, clock);
   if (wanted === undefined || cannot) return { wanted, leaf: undefined };
-  const outThere = held === undefined ? forgottenEnd(context, leaf) : othersExpire(seen, current);
+  const outThere = held === undefined ? forgottenEnd(context, leaf) : earlierEnd(seen, current, notAfter);
   return {
     wanted,
     leaf: {
@@ -230,10 +230,24 @@ const keepsKey = ({ state }: PlanningContext, leaf: LeafPolicy, held: ObjectSeen
   return trusted(state).some(({ anchors }) => anchors.some(({ fingerprint }) => fingerprint === held.issuer));
 };
 
-/** Until when a program may hold a leaf of a Secret that was deleted and is created again; undefined: the Secret is new. */
+/** Until when a program may go on with an earlier leaf of this Secret: of another CA, or of the same one with a longer life than the new leaf. */
+const earlierEnd = (
+  seen: ObjectSeen | undefined,
+  current: Generation,
+  notAfter: Instant,
+): Instant | undefined => {
+  const others = othersExpire(seen, current);
+  const end = seen?.leaf?.notAfter;
+  return end !== undefined && end > notAfter && !(others !== undefined && others > end) ? end : others;
+};
+
+/**
+ * Until when a program may hold a leaf of a Secret that was deleted and is created again; undefined: the Secret is new. How long its leaf was to last is
+ * forgotten with it: the Leaf may ask for another lifetime since.
+ */
 const forgottenEnd = (context: PlanningContext, leaf: LeafPolicy): Instant | undefined => {
   const previous = withRole(context.state, 'previous') ?? withRole(context.state, 'distrusted');
   if (previous === undefined || (leaf.createdAt !== undefined && leaf.createdAt > previous.since))
     return undefined;
-  return instant(Math.min(previous.since + leaf.lifetime, previous.anchors[0].notAfter));
+  return previous.anchors[0].notAfter;
 };

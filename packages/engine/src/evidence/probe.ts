@@ -211,7 +211,7 @@ const leavesIn = (served: readonly Served[], { otherLeaf }: ProbeTarget): readon
   const leaves = new Map(served.map(({ leaf }) => [leaf.fingerprint, leaf]));
   return [...leaves].map(([fingerprint, leaf]) => {
     const object = otherLeaf?.(leaf);
-    return { fingerprint, ...(object === undefined ? {} : { object }) };
+    return { fingerprint, notAfter: leaf.notAfter, ...(object === undefined ? {} : { object }) };
   });
 };
 

@@ -51,6 +51,7 @@ const isGeneration = (value: unknown): value is Generation =>
   isNumber(value.since) &&
   (value.lentUntil === undefined || isNumber(value.lentUntil)) &&
   (value.unseenUntil === undefined || isNumber(value.unseenUntil)) &&
+  (value.stoppedAt === undefined || isNumber(value.stoppedAt)) &&
   (value.podsUntil === undefined || isNumber(value.podsUntil)) &&
   (value.namedInStamps === undefined || value.namedInStamps === true) &&
   (value.elsewhere === undefined || isIssuedElsewhere(value.elsewhere)) &&

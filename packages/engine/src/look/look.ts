@@ -54,6 +54,8 @@ export interface IssuedLeaves {
   /** Secrets that hold a leaf of this authority, though no Leaf asks for them any more. */
   readonly orphans: readonly ObjectId[];
   readonly issuers: LeafIssuers;
+  /** When they end, by fingerprint. */
+  readonly ends?: ReadonlyMap<string, Instant>;
 }
 
 export interface EvidenceSource {

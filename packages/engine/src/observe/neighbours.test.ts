@@ -1,7 +1,7 @@
 import { plan } from '@handover/core';
-import { HandoverError, instant } from '@handover/material';
+import { HandoverError, instant, second } from '@handover/material';
 import { expect, test } from 'vitest';
-import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
+import { accepts, catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
 import { type Planner, reconcile, statusOf } from '../index.ts';
 
 const ID = 'default/mesh';
@@ -85,3 +85,54 @@ test('the status of an authority says whether it is ready, and why not', async (
     /mesh-trust\/ca.crt refuses the leaf of default\/secrets\/a: /,
   );
 });
+
+test.each([
+  [
+    'deleted',
+    (yaml: string) =>
+      yaml.slice(0, yaml.indexOf('---\napiVersion: handover.dev/v1alpha1\nkind: Leaf\nmetadata: {name: b')),
+  ],
+  [
+    'renamed',
+    (yaml: string) => yaml.replace('dnsNames: [b.local]', 'dnsNames: [b.local], secretName: other'),
+  ],
+])(
+  'a Secret whose Leaf was %s, and that no pod mounts, holds no rotation up, and its CA stays trusted until its leaf has ended',
+  async (_how, change) => {
+    const world = new World();
+    const known = ['a', 'b', 'other'].map((name) => ({
+      id: `readers of ${name}`,
+      reload: 'hot' as const,
+      ownersWord: true,
+      blocks: true,
+      presents: [`default/secrets/${name}`],
+      verifies: [],
+      stripsCross: false,
+      instances: [],
+      workload: undefined,
+    }));
+    let words = known;
+    const home: Parts = {
+      ...world.home,
+      facts: { ...world.home.facts, consumersFound: true },
+      evidence: { consumers: async () => words },
+    };
+    const settle = async (yaml: string) => {
+      for (let pass = 0; pass < 8; pass++) {
+        await reconcile(on(home, catalogue(yaml)), ID);
+        world.pass(180 * second);
+      }
+    };
+    await settle(MESH);
+    const leaf = (await world.object(THEIRS)).data['tls.crt'];
+    words = known.filter(({ presents }) => presents[0] !== THEIRS);
+    const without = change(MESH);
+    expect(without).not.toBe(MESH);
+    world.rotate.push('r');
+    await settle(without);
+    const state = (await world.authorities.load(ID))?.state;
+    expect(state?.generations.map(({ role }) => role)).toEqual(['current', 'retained']);
+    const bundle = (await world.object('default/secrets/a')).data['ca.crt'];
+    expect(accepts(leaf, bundle, world.now)).toBe(true);
+  },
+);

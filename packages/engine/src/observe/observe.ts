@@ -110,6 +110,9 @@ export const objectSeen = (
 const issuersIn = (objects: readonly ObjectSeen[]): LeafIssuers =>
   new Map(objects.flatMap(({ leaf }) => (leaf === undefined ? [] : [[leaf.fingerprint, leaf.issuer]])));
 
+const endsIn = (objects: readonly ObjectSeen[]): ReadonlyMap<string, Instant> =>
+  new Map(objects.flatMap(({ leaf }) => (leaf === undefined ? [] : [[leaf.fingerprint, leaf.notAfter]])));
+
 const CONCURRENT_READS = 32;
 
 /** Observes one authority; a look during which it changed is taken again. */
@@ -185,9 +188,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     found,
     seen: objectSeen(object, found, responsibilities, outputs, certificates, now),
   }));
+  const shown = [...held.map(({ seen }) => seen), ...lent];
   const issued = {
     orphans: [...orphans, ...lent.map((object) => object.id)],
-    issuers: issuersIn([...held.map(({ seen }) => seen), ...lent]),
+    issuers: issuersIn(shown),
+    ends: endsIn(shown),
   };
   const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
   const record = await look.authorities.load(id);
@@ -223,9 +228,11 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const isOthers = ({ spec, metadata }: Leaf): boolean =>
     authorityRef(spec.authority, metadata.namespace) !== id;
   const moved = new Set(catalogue.leaves.filter(isOthers).map(secretOf));
-  // Where consumers are found, the users of a Secret whose Leaf was deleted are among them.
+  // Where consumers are found, pods that mount a Secret whose Leaf was deleted are among them, and its other readers hold nothing up.
+  const isForsaken = (object: ObjectId): boolean =>
+    facts.consumersFound && orphans.includes(object) && !moved.has(object);
   const inUse = orphans
-    .filter((object) => !facts.consumersFound || moved.has(object))
+    .filter((object) => !isForsaken(object))
     .filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
   const given = look.given?.authority === id ? look.given.adoption : undefined;
   const adoption =
@@ -244,7 +251,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     hooks: hooked.map((one) => statusOfHook(one, stored)),
     seen: {
       authority: record?.state,
-      objects,
+      objects: objects.map((object) => (isForsaken(object.id) ? { ...object, forsaken: true } : object)),
       consumers: [
         ...consumers,
         ...inUse.map((object) =>

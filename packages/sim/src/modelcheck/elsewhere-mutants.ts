@@ -52,6 +52,20 @@ export const elsewhereMutants: readonly Mutant[] = [
     worlds: ['a leaf of another namespace that an unknown workload presents too, by its owner’s word'],
   },
   {
+    name: 'a workload that came late speaks for those that read a Secret of another namespace before',
+    file: 'retained.js',
+    from: 'if (!presenters.some((one) => speaksForReaders(one, generation.stoppedAt)))',
+    to: 'if (false)',
+    worlds: ['a workload that comes late and mounts the Secret of an unknown workload of another namespace'],
+  },
+  {
+    name: 'the oldest retained CA goes first, whatever it is needed for',
+    file: 'retained.js',
+    from: 'unseenIn(context, one).length === 0) ??',
+    to: 'false) ??',
+    worlds: ['more CAs than may be retained: the oldest for its own namespace, the others for another one'],
+  },
+  {
     name: 'a retained CA is dropped although its leaf is still in the Secret',
     file: 'retained.js',
     from: 'if (seen?.leaf === undefined || issuer === undefined)',

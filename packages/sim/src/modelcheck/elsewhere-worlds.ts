@@ -1,6 +1,7 @@
+import type { Generation } from '@handover/core';
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
-import { type ModelWorld, type Nature, TICK } from './model.ts';
+import { type ModelConsumer, type ModelWorld, type Nature, type State, TICK } from './model.ts';
 import { hot, instantly, stubborn } from './natures.ts';
 
 const short = { reloadWithin: duration(TICK), cacheLag: duration(TICK) };
@@ -17,6 +18,60 @@ const stubbornThere: Nature = { reload: 'restart', presents: 'theirs', verifies:
 const { verifies: _, ...presenterThere } = stubbornThere;
 const there = { elsewhere: ['theirs', 'wide'], bundles: ['wide'] };
 const slowly = { tick: duration(20 * minute), lifetime: 60, leafLifetime: 30, end: 46 };
+
+/** As `MOST_RETAINED` of the planner. */
+const MOST_RETAINED = 8;
+
+/** The same, after as many rotations as CAs may be retained; `ghost` still presents a leaf of the first. */
+const crowded = (world: ModelWorld): ModelWorld => {
+  const text = JSON.stringify(world.initial);
+  const last = MOST_RETAINED + 1;
+  const now = JSON.parse(text.replaceAll('"g1"', `"g${last}"`).replaceAll('"l1r0"', `"l${last}r0"`)) as State;
+  const first = world.initial.authority?.generations[0];
+  const held = world.initial.objects.sa;
+  const pod = world.initial.consumers.a?.pods[0];
+  if (now.authority === undefined || first === undefined || held === undefined || pod === undefined)
+    throw new TypeError(`${world.name}: no authority, Secret or pod to begin with`);
+  const [anchor] = first.anchors;
+  const retained = Array.from({ length: MOST_RETAINED }, (_, index): Generation => {
+    const number = MOST_RETAINED - index;
+    const common = { role: 'retained', hasKey: false, since: first.since, stoppedAt: first.since } as const;
+    return {
+      number,
+      anchors: [{ ...anchor, fingerprint: `g${number}` }],
+      ...common,
+      elsewhere: { objects: ['theirs'], until: anchor.notAfter },
+      ...(number === 1 ? { unseenUntil: anchor.notAfter } : {}),
+    };
+  });
+  const done = retained.map(({ number }) => `earlier-${number}`);
+  const names = [last, ...retained.map(({ number }) => number)].map((number) => `g${number}`);
+  const anchors = names.map((fingerprint) => ({ fingerprint, since: held.changedAt }));
+  const consumers = Object.entries(now.consumers).map(([id, one]): [string, ModelConsumer] => [
+    id,
+    { ...one, pods: one.pods.map((each) => ({ ...each, bundle: each.bundle.length === 0 ? [] : names })) },
+  ]);
+  return {
+    ...world,
+    initial: {
+      ...now,
+      authority: {
+        ...now.authority,
+        generations: [...now.authority.generations.map((one) => ({ ...one, number: last })), ...retained],
+        lastGeneration: last,
+        ids: done,
+      },
+      rotate: done,
+      objects: Object.fromEntries(
+        Object.entries(now.objects).map(([id, object]) => [id, { ...object, anchors }]),
+      ),
+      consumers: {
+        ...Object.fromEntries(consumers),
+        ghost: { pods: [{ ...pod, bundle: [], chain: ['l1r0'] }], stamp: undefined },
+      },
+    },
+  };
+};
 
 /** Worlds with honest workloads in another namespace: no rotation waits for them, and none overtakes them. */
 export const elsewhereWorlds: readonly ModelWorld[] = [
@@ -78,6 +133,29 @@ export const elsewhereWorlds: readonly ModelWorld[] = [
     others: ['theirs'],
     timeless: true,
   }),
+  worldOf('a workload that comes late and mounts the Secret of an unknown workload of another namespace', {
+    natures: {
+      a: hot('sa'),
+      ghost: { reload: 'unknown', presents: 'theirs', outside: true, hidden: true, neverReloads: true },
+      test: { reload: 'hot', presents: 'theirs', acknowledges: true, outside: true },
+    },
+    elsewhere: ['theirs'],
+    present: ['a', 'ghost'],
+    timeless: true,
+    budget: { rotations: 1, arrivals: 1 },
+  }),
+  crowded(
+    worldOf('more CAs than may be retained: the oldest for its own namespace, the others for another one', {
+      natures: {
+        a: hot('sa'),
+        ghost: { reload: 'unknown', presents: 'nothing', hidden: true, unseen: true },
+        far: presenterThere,
+      },
+      present: ['a'],
+      elsewhere: ['theirs'],
+      timeless: true,
+    }),
+  ),
   worldOf('a workload of another namespace that acknowledges and restarts, with stale caches', {
     natures: { a: hot('sa'), far: { reload: 'hot', presents: 'theirs', acknowledges: true, outside: true } },
     elsewhere: ['theirs'],

@@ -1,5 +1,5 @@
 import type { Stamp } from '@handover/core';
-import { duration } from '@handover/material';
+import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
 import type { ModelWorld, Nature } from './model.ts';
 import { hot, promised, stubborn } from './natures.ts';
@@ -49,6 +49,28 @@ export const evidenceWorlds: readonly ModelWorld[] = [
     natures: { a: hot('sa'), shy, b: hot('sb') },
     others: ['sb'],
     budget: { rotations: 2 },
+  }),
+  worldOf('a Leaf goes while an unknown presenter reads its Secret', {
+    timeless: true,
+    natures: { a: hot('sa'), shy },
+    budget: { rotations: 2, removals: 1 },
+  }),
+  worldOf('a Leaf whose lifetime is shortened, and an unknown presenter', {
+    natures: {
+      a: promised('sa'),
+      shy: { reload: 'unknown', presents: 'sb', hidden: true, unrollable: true, expires: true },
+    },
+    timed: { tick: duration(20 * minute), lifetime: 60, leafLifetime: 30, shorter: 6, end: 36 },
+    policy: { rotate: { at: 0.3 }, reloadWithin: duration(20 * minute) },
+    budget: { renewals: 1 },
+  }),
+  worldOf('a Leaf and its Secret that are created again while a pod runs that shows nothing', {
+    natures: {
+      a: { reload: 'hot', verifies: 'sb', acknowledges: true },
+      b: { reload: 'unknown', presents: 'sb', unrollable: true, neverReloads: true },
+    },
+    policy: { cacheLag: duration(0), reloadWithin: duration(0) },
+    budget: { rotations: 1, removals: 1, deletions: 1, recreations: 1 },
   }),
   worldOf('a restart-only consumer restored with the stamp of another cluster', {
     natures: { a: hot('sa'), b: restored({ trust: 7, distrusts: 0, issuer: 7, leaf: '0' }) },

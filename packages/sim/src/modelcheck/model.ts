@@ -154,6 +154,8 @@ export interface ModelWorld {
     readonly tick: Duration;
     readonly lifetime: number;
     readonly leafLifetime: number;
+    /** Of a Leaf whose spec was changed. */
+    readonly shorter?: number;
     readonly end: number;
   };
   /** Pods may start from files in a kubelet's cache, and take time to end. */
@@ -200,7 +202,11 @@ const folder = (world: ModelWorld, shift: number): ((state: State) => State) => 
     );
   const authority = once((value: AuthorityState) => ({
     ...value,
-    generations: value.generations.map((g) => ({ ...g, since: at(g.since) })),
+    generations: value.generations.map((g) => ({
+      ...g,
+      since: at(g.since),
+      ...(g.stoppedAt === undefined ? {} : { stoppedAt: at(g.stoppedAt) }),
+    })),
   }));
   const leaves = all((leaf: State['leaves'][string]) => ({ ...leaf, createdAt: at(leaf.createdAt) }));
   const objects = all(

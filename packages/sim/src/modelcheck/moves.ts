@@ -34,7 +34,7 @@ export const movesFrom = (world: ModelWorld, state: State, planner: PlannerUnder
     });
   }
   lentMoves(world, state, may);
-  environment(state, may);
+  environment(world, state, may);
   arrivals(world, state, may);
   const turned = world.neighbour === undefined ? undefined : spend(state, 'turns');
   if (turned !== undefined)
@@ -233,7 +233,9 @@ const mayTick = (world: ModelWorld, state: State): boolean => {
  */
 const arrivals = (world: ModelWorld, state: State, may: May): void => {
   const arrived = spend(state, 'arrivals');
-  const isReplaced = state.authority?.generations.some(({ role }) => role === 'previous');
+  const isReplaced = state.authority?.generations.some(
+    ({ role }) => role === 'previous' || role === 'retained',
+  );
   if (arrived === undefined || isReplaced !== true) return;
   for (const id of Object.keys(world.natures)) {
     if (state.consumers[id] !== undefined) continue;
@@ -243,7 +245,7 @@ const arrivals = (world: ModelWorld, state: State, may: May): void => {
   }
 };
 
-const environment = (state: State, may: May): void => {
+const environment = (world: ModelWorld, state: State, may: May): void => {
   const rotations = spend(state, 'rotations');
   if (rotations !== undefined) {
     may(
@@ -279,6 +281,15 @@ const environment = (state: State, may: May): void => {
     for (const [object] of Object.entries(state.leaves)) {
       const { [object]: _gone, ...leaves } = state.leaves;
       may(`the Leaf of ${object} is deleted`, { ...removals, leaves }, false);
+    }
+  }
+  const recreations = spend(state, 'recreations');
+  if (recreations !== undefined) {
+    for (const nature of Object.values(world.natures)) {
+      const { presents } = nature;
+      if (presents === undefined || state.leaves[presents] !== undefined) continue;
+      const leaves = { ...state.leaves, [presents]: { spec: 0, createdAt: state.now } };
+      may(`the Leaf of ${presents} is created again`, { ...recreations, leaves }, false);
     }
   }
   const departures = spend(state, 'departures');

@@ -283,6 +283,27 @@ export const mutants: readonly Mutant[] = [
     worlds: ['an unknown presenter'],
   },
   {
+    name: 'programs that read a Secret unseen are forgotten with its Leaf',
+    file: 'readers.js',
+    from: 'if (forsaken !== true ||',
+    to: 'if (true ||',
+    worlds: ['a Leaf goes while an unknown presenter reads its Secret'],
+  },
+  {
+    name: 'a shorter leaf of the same CA makes a longer one forgotten',
+    file: 'writes.js',
+    from: 'earlierEnd(seen, current, notAfter)',
+    to: 'othersExpire(seen, current)',
+    worlds: ['a Leaf whose lifetime is shortened, and an unknown presenter'],
+  },
+  {
+    name: 'a Leaf that was created again speaks for a pod from before',
+    file: 'evidence.js',
+    from: "(by === 'unused' && ready",
+    to: '(false && ready',
+    worlds: ['a Leaf and its Secret that are created again while a pod runs that shows nothing'],
+  },
+  {
     name: 'a workload that came when the old leaf was gone speaks for those that read it before',
     file: 'readers.js',
     from: 'createdAt + ROUNDED <= since',

@@ -24,6 +24,9 @@ export const observeModel = (world: ModelWorld, state: State): Observed => ({
       changedAt: object.changedAt,
       leaf: object.leaf,
       ...(world.elsewhere?.includes(id) === true ? { elsewhere: true } : {}),
+      ...(object.leaf !== undefined && state.leaves[id] === undefined && world.lent?.[id] === undefined
+        ? { forsaken: true as const }
+        : {}),
       ...writtenBy(world, state, id),
       ...(world.slow?.includes(id) === true ? { cacheLag: ticks(world, 3) } : {}),
     }),
@@ -142,6 +145,11 @@ const adoptable = (state: State): Anchor[] => {
   }));
 };
 
+const lifetimeIn = (
+  { leafLifetime, shorter = leafLifetime }: NonNullable<ModelWorld['timed']>,
+  spec: number,
+): number => (spec > 0 ? shorter : leafLifetime);
+
 export const policyOf = (world: ModelWorld, state: State): Policy => ({
   lifetime: world.timed === undefined ? duration(4000 * day) : ticks(world, world.timed.lifetime),
   rotate: { at: 1 },
@@ -157,7 +165,8 @@ export const policyOf = (world: ModelWorld, state: State): Policy => ({
   leaves: Object.entries(state.leaves).map(([object, leaf]) => ({
     object,
     spec: String(leaf.spec),
-    lifetime: world.timed === undefined ? duration(3000 * day) : ticks(world, world.timed.leafLifetime),
+    lifetime:
+      world.timed === undefined ? duration(3000 * day) : ticks(world, lifetimeIn(world.timed, leaf.spec)),
     renewAt: 0.66,
     reuseKey: true,
     createdAt: leaf.createdAt,
