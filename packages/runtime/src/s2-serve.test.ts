@@ -105,10 +105,10 @@ async function follows(kind: Kind, moves: readonly MockCa[], swapped?: () => voi
 }
 
 describe.each(SERVERS)('S2 of a $name', (kind) => {
-  test('2: two swaps in a row of its certificate and client CAs are both seen', () =>
+  test('2 and 12: two swaps in a row of its certificate and client CAs are both seen', () =>
     follows(kind, [two, three]));
 
-  test('3: a hundred handshakes at the moment of a reload cost one read, and all succeed', async () => {
+  test('3 and 12: a hundred handshakes at the moment of a reload cost one read, and all succeed', async () => {
     const { port, volume } = await start(kind, one, two);
     const path = volume.path('tls.crt');
     const reads = () =>
@@ -124,7 +124,7 @@ describe.each(SERVERS)('S2 of a $name', (kind) => {
     expect(reads() - before).toBe(1);
   });
 
-  test('8: the same bytes written again leave its connections and sessions alone', async () => {
+  test('8 and 12: the same bytes written again leave its connections and sessions alone', async () => {
     const leaf = one.leaf();
     const { port, volume, identity, as } = await start(kind, one);
     volume.write(files(leaf, one));
