@@ -94,7 +94,7 @@ export const page = (tests) => {
     const head = '| | scenario | tests | run against |\n| --- | --- | --- | --- |\n';
     const notes = Object.entries(NOTES)
       .filter(([id]) => id.startsWith(`${incident}.`))
-      .map(([id, text]) => `\n**${id} differs from upstream's rule.** ${text}\n`);
+      .map(([id, text]) => `\n**${id}.** ${text}\n`);
     return `\n## ${incident}: ${title}\n\n${source}.\n\n${head}${rows.map((id) => row(id, tests)).join('')}${notes.join('')}`;
   };
   return `# The scenarios, and the tests that prove them
