@@ -61,3 +61,13 @@ export const SCENARIOS = {
   'S3.10': 'a compromised CA is dropped at once, by one command',
   'S3.11': 'Secrets of upstream’s certgen are taken over under load',
 };
+
+/** Where we read a scenario otherwise, and why; what is asserted where. */
+export const NOTES = {
+  'S3.2': `A CA of our own stays in the bundle for an hour after its end, where upstream leaves it out at once: the clocks of peers may be an hour
+behind, and those still accept a leaf of it. A CA of another program that has expired, by a second too, is left out when its Secrets are taken over. A takeover of a bundle
+with two CAs holds three certificates until it ends, where upstream would drop the oldest: a mesh that was being rotated has peers that still show leaves of
+either, and a bundle of two would refuse them. At the end of the takeover it holds one, and from then on two at most.`,
+  'S3.6': `The rate of 50 a second in every direction is asserted in a directory home (directory.test.ts of late-parts), by programs in Go. In pods it is that of all directions
+together, with at least one a second in each.`,
+};

@@ -1,7 +1,8 @@
 // docs/scenarios.md: each scenario of the four incidents, and the tests whose names carry its id.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { INCIDENTS, SCENARIOS } from './list.mjs';
+import { boundsPart } from './bounds.mjs';
+import { INCIDENTS, NOTES, SCENARIOS } from './list.mjs';
 
 const IDS = String.raw`S[0-3]\.\d+(?:(?:,| and) S[0-3]\.\d+)*`;
 /** A text that begins with ids: a test's name, or one in a table of names. */
@@ -43,7 +44,7 @@ export const against = (file, text) => {
   return said ?? field ?? PLACES.find(([place]) => place.test(file))?.[1];
 };
 
-const testFiles = (folder) =>
+export const testFiles = (folder) =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) return ['dist', 'node_modules'].includes(entry.name) ? [] : testFiles(path);
@@ -91,12 +92,16 @@ export const page = (tests) => {
   const part = ([incident, [title, source]]) => {
     const rows = Object.keys(SCENARIOS).filter((id) => id.startsWith(`${incident}.`));
     const head = '| | scenario | tests | run against |\n| --- | --- | --- | --- |\n';
-    return `\n## ${incident}: ${title}\n\n${source}.\n\n${head}${rows.map((id) => row(id, tests)).join('')}`;
+    const notes = Object.entries(NOTES)
+      .filter(([id]) => id.startsWith(`${incident}.`))
+      .map(([id, text]) => `\n**${id}.** ${text}\n`);
+    return `\n## ${incident}: ${title}\n\n${source}.\n\n${head}${rows.map((id) => row(id, tests)).join('')}${notes.join('')}`;
   };
   return `# The scenarios, and the tests that prove them
 
 Four public incidents are the origin of Handover: [how a rotation works](how-a-rotation-works.md) says what it does about them. Each
 scenario has at least one test that carries its number in its name; \`npx vitest run -t "S3.6"\` runs those of one. \`npm run generate\` makes this page from
 the names, and \`npm run check\` fails when a scenario has no test.
-${Object.entries(INCIDENTS).map(part).join('')}`;
+${Object.entries(INCIDENTS).map(part).join('')}
+${boundsPart()}`;
 };

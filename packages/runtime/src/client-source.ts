@@ -1,7 +1,6 @@
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import { type Certificate, type Clock, parseBundle } from '@handover/material';
 import { Sessions } from './client-sessions.ts';
-import type { CutReason } from './outcome.ts';
 
 /** Options of a TLS context that a caller may choose. */
 export const CONTEXT_OPTIONS = [
@@ -108,12 +107,10 @@ export interface ClientSource {
   readonly clock: Clock;
   /** False: servers are not verified at all. */
   readonly verify: boolean;
-  /** How long a connection may live on after its server's CA was removed. */
-  readonly drainMs: number;
-  /** True: every connection made with older material ends after `drainMs`. */
-  readonly drainAll: boolean;
+  /** How long a connection may live on after its server's CA was removed. Undefined: for as long as it likes. */
+  readonly drainMs: number | undefined;
   /** Reports connections that were ended at the deadline. */
-  cut(connections: number, reason: CutReason): void;
+  cut(connections: number): void;
   /** Reports that the newest material could not be put to use. `by`: the server that goes on with what it took last. */
   complain(thrown: unknown, by?: object): void;
   /** That server uses the newest. */

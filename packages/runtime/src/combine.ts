@@ -4,17 +4,12 @@ import { type ClientSource, type Pems, TlsMaterial } from './client-source.ts';
 const nothing = () => undefined;
 
 /** Material that never changes. */
-export function fixedSource(
-  pems: Pems,
-  { clock, drainMs }: { readonly clock: Clock; readonly drainMs: number },
-  verify = true,
-): ClientSource {
+export function fixedSource(pems: Pems, clock: Clock, verify = true): ClientSource {
   const material = new TlsMaterial(1, pems);
   return {
     clock,
     verify,
-    drainMs,
-    drainAll: false,
+    drainMs: undefined,
     cut: nothing,
     complain: nothing,
     taken: nothing,
@@ -47,8 +42,7 @@ export function combine(trust: ClientSource, identity: ClientSource): ClientSour
     clock: trust.clock,
     verify: trust.verify,
     drainMs: trust.drainMs,
-    drainAll: trust.drainAll || identity.drainAll,
-    cut: (connections, reason) => trust.cut(connections, reason),
+    cut: (connections) => trust.cut(connections),
     complain: (thrown, by) => trust.complain(thrown, by),
     taken: (by) => trust.taken(by),
     gone: (by) => trust.gone(by),

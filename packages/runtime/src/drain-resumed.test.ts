@@ -10,7 +10,6 @@ import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, ok } from '../test/world.ts';
 import type { CutEvent, Trust } from './index.ts';
 
-/** What a caller gets who gives no `drainMs`. */
 const DRAIN_MS = 600_000;
 
 const one = new MockCa('one');
@@ -56,7 +55,7 @@ const WAYS: readonly [string, (trust: Trust) => Ask][] = [
 
 const world = async (...cas: MockCa[]) => {
   const volume = scope.volume({ 'ca.crt': cas.map(({ pem }) => pem).join('') });
-  const trust = await scope.trust(volume);
+  const trust = await scope.trust(volume, { drainMs: DRAIN_MS });
   const trustOnly = async (...kept: MockCa[]) => {
     volume.write({ 'ca.crt': kept.map(({ pem }) => pem).join('') });
     await eventually(() => trust.status().anchors?.length === kept.length);
@@ -89,7 +88,7 @@ describe.each(WAYS)('A resumed connection of %s', (name, open) => {
     return { trustOnly, cuts, isCut: () => isCut, count: () => chunks };
   };
 
-  test(`a resumed connection of ${name} ends at the deadline after the CA of its server was removed`, async () => {
+  test(`a resumed connection of ${name} ends at drainMs after the CA of its server was removed`, async () => {
     const streamed = await resumed();
     const { trustOnly, isCut, cuts } = streamed;
     await trustOnly(two, three);

@@ -4,8 +4,8 @@ import type { ClientSource } from './client-source.ts';
 import { hasLost, isStillTrusted } from './peer-trust.ts';
 
 /**
- * The live connections of a client. A change of trust ends none of them, but for two: a connection whose server's CA was
- * removed, and, where the caller gave `drainMs`, every connection made with older material. Both end at the deadline.
+ * The live connections of a client. A change of trust ends none of them. Where the caller gave `drainMs`, a connection whose
+ * server's CA was removed ends at that deadline.
  */
 export class Drain {
   readonly #source: ClientSource;
@@ -19,6 +19,7 @@ export class Drain {
   }
 
   add(socket: TLSSocket, loads: number): void {
+    if (this.#source.drainMs === undefined) return;
     this.#live.set(socket, loads);
     socket.once('close', () => this.#live.delete(socket));
     // The trust may have changed during the handshake.
@@ -34,30 +35,29 @@ export class Drain {
   swapped(): void {
     const before = this.#before;
     this.#before = this.#source.current();
-    if (this.#live.size === 0) return;
     // A bundle that only grows ends nothing, and needs no look at each connection.
-    if (this.#source.drainAll || hasLost(before.anchors, this.#before.anchors))
+    if (this.#live.size > 0 && hasLost(before.anchors, this.#before.anchors))
       this.#doom([...this.#live.keys()]);
   }
 
   #doom(sockets: readonly TLSSocket[]): void {
-    const { clock, drainMs, drainAll, cut } = this.#source;
+    const { clock, drainMs, cut } = this.#source;
+    if (drainMs === undefined) return;
     const doomed = sockets.filter((socket) => this.#isDoomed(socket));
     if (doomed.length === 0) return;
     const end = (): void => {
       // The CA may have come back.
       const ended = doomed.filter((socket) => !socket.destroyed && this.#isDoomed(socket));
       for (const socket of ended) socket.destroy();
-      if (ended.length > 0) cut(ended.length, drainAll ? 'drain_ms' : 'ca_removed');
+      if (ended.length > 0) cut(ended.length);
     };
     clock.after(drainMs, end).unref();
   }
 
   #isDoomed(socket: TLSSocket): boolean {
-    const { clock, drainAll, verify, current } = this.#source;
+    const { clock, verify, current } = this.#source;
     const { anchors, loads } = current();
-    if ((this.#live.get(socket) ?? loads) >= loads) return false;
-    if (drainAll || !verify || anchors === undefined) return drainAll;
+    if (!verify || anchors === undefined || (this.#live.get(socket) ?? loads) >= loads) return false;
     const shown = serverShown(socket);
     return shown === undefined || !isStillTrusted(shown, anchors, 'server', clock.now());
   }

@@ -6,14 +6,7 @@ import { firstLoad } from './first-load.ts';
 import type { FollowerEvents, FollowerSpec, Loaded, Material } from './follower-spec.ts';
 import { InUse } from './in-use.ts';
 import type { ResolvedFollowOptions } from './options.ts';
-import {
-  type CutReason,
-  type Failure,
-  failureOf,
-  type KeptEvent,
-  type Outcome,
-  type ReloadedEvent,
-} from './outcome.ts';
+import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from './outcome.ts';
 import { contentsDigest, type FileContents, readAll, resolveAll } from './read-files.ts';
 import { warnOfCut, warnOfExpiry, warnOfFailure, warnOfPoll } from './report.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
@@ -157,9 +150,9 @@ export class Follower<Label extends string, Value extends Material> {
   }
 
   /** Reports connections in use that were ended at the deadline. */
-  cut(connections: number, reason: CutReason): void {
-    const event = { connections, reason, at: this.#now() };
-    if (this.listeners.count('cut') === 0) warnOfCut(this.path, this.options.drainMs, event);
+  cut(connections: number): void {
+    const event = { connections, reason: 'ca_removed' as const, at: this.#now() };
+    if (this.listeners.count('cut') === 0) warnOfCut(this.path, event);
     this.listeners.emit('cut', event);
   }
 

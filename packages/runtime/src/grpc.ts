@@ -184,7 +184,7 @@ class HotServerCredentials extends ServerCredentials {
       clock: source.clock,
       drainMs: source.drainMs,
       anchors: () => source.current().anchors,
-      cut: (count, reason) => source.cut(count, reason),
+      cut: (count) => source.cut(count),
     });
     const taken = () => {
       source.taken(this);

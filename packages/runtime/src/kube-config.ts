@@ -144,7 +144,7 @@ function poolsOf(access: Access, cluster: Cluster, { cert, key }: RequestOptions
       ? access.source
       : combine(
           access.source,
-          fixedSource({ cert: own, key: key === undefined ? undefined : String(key) }, access.source),
+          fixedSource({ cert: own, key: key === undefined ? undefined : String(key) }, access.source.clock),
         );
   const servername = cluster.tlsServerName;
   const made = {

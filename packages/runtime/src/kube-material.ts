@@ -21,13 +21,13 @@ const opened = (shown: Trust | Identity): Opened => ({ source: shown[SOURCE], sh
 /** A file takes precedence over inline data, as in client-node. */
 export async function trustOf(cluster: Cluster, options: FollowOptions): Promise<Opened> {
   const follow = resolveFollowOptions(options);
-  if (cluster.skipTLSVerify) return { source: fixedSource({}, follow, false) };
+  if (cluster.skipTLSVerify) return { source: fixedSource({}, follow.clock, false) };
   if (cluster.caFile) return opened(await openTrust(cluster.caFile, options));
   const data = decoded(cluster.caData);
-  if (data === undefined) return { source: fixedSource({}, follow) };
+  if (data === undefined) return { source: fixedSource({}, follow.clock) };
   const name = `caData of cluster ${cluster.name}`;
   const ca = readBundle(Buffer.from(data), name).pem;
-  return { source: fixedSource({ ca }, follow), shown: new FrozenTrust(name, [ca], follow.clock) };
+  return { source: fixedSource({ ca }, follow.clock), shown: new FrozenTrust(name, [ca], follow.clock) };
 }
 
 export async function identityOf(user: User, options: FollowOptions): Promise<Opened | undefined> {
@@ -35,7 +35,9 @@ export async function identityOf(user: User, options: FollowOptions): Promise<Op
     return opened(await openIdentity({ cert: user.certFile, key: user.keyFile }, options));
   }
   const pems: Pems = { cert: decoded(user.certData), key: decoded(user.keyData) };
-  return pems.cert === undefined ? undefined : { source: fixedSource(pems, resolveFollowOptions(options)) };
+  return pems.cert === undefined
+    ? undefined
+    : { source: fixedSource(pems, resolveFollowOptions(options).clock) };
 }
 
 /** client-node itself handles proxies, plain HTTP, and a certificate from a file with an inline key. */

@@ -199,7 +199,7 @@ describe.each([
 describe('inCluster', () => {
   const account = () => scope.volume({ 'ca.crt': one.pem, token: 'token-1', namespace: 'team-a\n' });
 
-  test('inCluster reads the service account and reaches the API server with a token that follows its file', async () => {
+  test('S2.11: inCluster reads the service account and reaches the API server with a token that follows its file; a failed read keeps the last', async () => {
     const volume = account();
     const target = scope.add(await httpsServer(one));
     const env = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(target.port) };
@@ -212,6 +212,10 @@ describe('inCluster', () => {
       await (await cluster.fetch('/api/v1/pods')).text();
       return target.seen.at(-1) === 'Bearer token-2';
     });
+    volume.write({ 'ca.crt': one.pem, token: '', namespace: 'team-a' });
+    expect(await cluster.token.reload()).toMatchObject({ reason: 'empty' });
+    await (await cluster.fetch('/api/v1/pods')).text();
+    expect(target.seen.at(-1)).toBe('Bearer token-2');
     expect(() => cluster.fetch('https://elsewhere.test/')).toThrow(/not the API server/);
   });
 

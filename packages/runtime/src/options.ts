@@ -27,9 +27,8 @@ export interface FollowOptions {
   /** Shortest time between two reports of the same failure. Default 60,000. */
   readonly warnMs?: number | undefined;
   /**
-   * How long a connection lives on, even a busy one, after the CA that accepted its peer was removed. Default 600,000. When
-   * given, it also ends connections that this program made with older material for any other reason. No other change ends
-   * a connection that is in use.
+   * Ends a busy connection this long after the CA that accepted its peer was removed, such as 600,000. Default: never, it goes
+   * on until its own end. No other change ends a connection that is in use.
    */
   readonly drainMs?: number | undefined;
 }
@@ -40,16 +39,14 @@ export interface ResolvedFollowOptions {
   readonly waitMs: number;
   readonly pollMs: number;
   readonly warnMs: number;
-  readonly drainMs: number;
-  /** The caller gave `drainMs`: it holds for every connection made with older material. */
-  readonly drainAll: boolean;
+  /** Undefined: no change ends a connection that is in use. */
+  readonly drainMs: number | undefined;
 }
 
 /** Longest wait of setTimeout: above it Node fires at once. */
 const MAX_WAIT = 2 ** 31 - 1;
 
-function wait(name: string, value: number | undefined, fallback: number): number {
-  const ms = value ?? fallback;
+function wait(name: string, ms: number): number {
   if (!(ms > 0 && ms <= MAX_WAIT / 2)) {
     throw new RuntimeError('OPTION_INVALID', `${name} must be a number of milliseconds above 0, got ${ms}`);
   }
@@ -73,9 +70,8 @@ export function resolveFollowOptions(
     clock: clockIn(options),
     signal,
     waitMs: millisecondsOf('waitFor', options.waitFor ?? 0),
-    pollMs: wait('pollMs', options.pollMs, 60 * second),
-    warnMs: wait('warnMs', options.warnMs, 60 * second),
-    drainMs: wait('drainMs', options.drainMs, 600 * second),
-    drainAll: options.drainMs !== undefined,
+    pollMs: wait('pollMs', options.pollMs ?? 60 * second),
+    warnMs: wait('warnMs', options.warnMs ?? 60 * second),
+    drainMs: options.drainMs === undefined ? undefined : wait('drainMs', options.drainMs),
   };
 }

@@ -128,22 +128,22 @@ export interface ExpiryEvent {
 }
 
 /**
- * Why connections in use were ended: their CA was removed, or the caller gave `drainMs`.
+ * Why connections in use were ended: the CA that had accepted their peer was removed.
  *
  * @example
  * ```ts
  * import type { CutReason } from '@handover/runtime';
  *
- * const cuts: Record<CutReason, number> = { ca_removed: 0, drain_ms: 0 };
+ * const cuts: Record<CutReason, number> = { ca_removed: 0 };
  * trust.on('cut', ({ reason, connections }) => {
  *   cuts[reason] += connections;
  * });
  * ```
  */
-export type CutReason = 'ca_removed' | 'drain_ms';
+export type CutReason = 'ca_removed';
 
 /**
- * Connections in use were ended, `drainMs` after a change.
+ * Connections in use were ended, `drainMs` after a CA was removed.
  *
  * @example
  * ```ts

@@ -26,14 +26,11 @@ export function warnOfExpiry(path: string, stage: Stage, notAfter: Instant): voi
   }
 }
 
-export function warnOfCut(path: string, drainMs: number, { connections, reason }: CutEvent): void {
+export function warnOfCut(path: string, { connections }: CutEvent): void {
   const which = connections === 1 ? '1 connection was' : `${connections} connections were`;
-  const after = `${drainMs / 1000} s after`;
   warn(
     'CONNECTIONS_CUT',
-    reason === 'ca_removed'
-      ? `${which} ended ${after} the CA that had accepted the peer was removed from ${path}`
-      : `${which} ended ${after} ${path} changed, because drainMs is set`,
+    `${which} ended, drainMs after the CA that had accepted the peer was removed from ${path}`,
   );
 }
 

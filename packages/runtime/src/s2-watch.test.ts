@@ -2,7 +2,7 @@
 import { instant } from '@handover/material';
 import { atRest, TestClock } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { ADAPTERS, type Adapter, OVER_IN_CLUSTER } from '../test/adapters.ts';
+import { type Adapter, EVERY_CLIENT } from '../test/adapters.ts';
 import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, ok, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
@@ -36,7 +36,6 @@ vi.mock('./watch-directories.ts', async (original) => {
 });
 
 const [one, two, three] = [new MockCa('one'), new MockCa('two'), new MockCa('three')];
-const ALL = [...ADAPTERS, OVER_IN_CLUSTER];
 let clock: TestClock;
 let scope: Scope;
 beforeEach(() => {
@@ -72,21 +71,25 @@ async function follows(adapter: Adapter, moves: readonly MockCa[], swapped?: () 
 }
 
 describe('S2 by the directory watch alone', () => {
-  test.each(ALL)('1: over $name a server that moved is accepted as soon as the file is swapped', (adapter) =>
-    follows(adapter, [two]),
+  test.each(EVERY_CLIENT)(
+    '1: over $name a server that moved is accepted as soon as the file is swapped',
+    (adapter) => follows(adapter, [two]),
   );
 
-  test.each(ALL)('2: over $name two swaps in a row are both seen', (adapter) =>
+  test.each(EVERY_CLIENT)('2: over $name two swaps in a row are both seen', (adapter) =>
     follows(adapter, [two, three]),
   );
 });
 
-test.each(ALL)('the scenarios fail with a runtime that does not watch, over $name', async (adapter) => {
-  watch.mode = 'none';
-  await expect(follows(adapter, [two])).rejects.toThrow('after swap 1');
-});
+test.each(EVERY_CLIENT)(
+  'the scenarios fail with a runtime that does not watch, over $name',
+  async (adapter) => {
+    watch.mode = 'none';
+    await expect(follows(adapter, [two])).rejects.toThrow('after swap 1');
+  },
+);
 
-test.each(ALL)(
+test.each(EVERY_CLIENT)(
   'the scenarios fail with a runtime that stops watching after the first swap, over $name',
   async (adapter) => {
     const deafen = (): void => {

@@ -1,20 +1,25 @@
-// Against: node:https, undici, fetch, gRPC and @kubernetes/client-node.
+// Against: node:https, undici, fetch, gRPC, @kubernetes/client-node and inCluster().
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@handover/test-api-server';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ADAPTERS, type Client } from '../test/adapters.ts';
+import { ADAPTERS, type Client, EVERY_CLIENT } from '../test/adapters.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { Volume } from '../test/volume.ts';
 import { eventually, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+import { inCluster } from './kubernetes.ts';
 import * as files from './read-files.ts';
 
 vi.mock('./read-files.ts', { spy: true });
 
 const one = new MockCa('one');
 const two = new MockCa('two');
+/** Each client gives up a connection after some seconds. A hundred at once are in trust.test.ts and s2-serve.test.ts. */
+const AT_ONCE = 25;
+/** As in a pod: the token is beside the bundle. */
+const content = (bundle: string) => ({ 'ca.crt': bundle, token: 'token' });
 
-describe.each(ADAPTERS)('S2 over $name', (adapter) => {
+describe.each(EVERY_CLIENT)('S2 over $name', (adapter) => {
   let volume: Volume;
   let stop: AbortController;
   let target: Target;
@@ -28,7 +33,7 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
   };
 
   beforeEach(async () => {
-    volume = new Volume({ 'ca.crt': one.pem });
+    volume = new Volume(content(one.pem));
     stop = new AbortController();
     target = await serve(one);
     client = await adapter.open(volume.path('ca.crt'), { signal: stop.signal });
@@ -56,8 +61,8 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
   // 1 and 2: s2-watch.test.ts
   test('4: a deleted, empty, unreadable or wrong file changes nothing; a good one is picked up afterwards', async () => {
     const key = one.leaf().key;
-    for (const content of ['', 'no certificate at all', key]) {
-      volume.write({ 'ca.crt': content });
+    for (const bundle of ['', 'no certificate at all', key]) {
+      volume.write(content(bundle));
       target.cut();
       await eventually(() => ok(client.get(target)));
     }
@@ -65,19 +70,30 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     target.cut();
     await eventually(() => ok(client.get(target)));
     await moveTo(two);
-    volume.write({ 'ca.crt': two.pem });
+    volume.write(content(two.pem));
     await eventually(() => ok(client.get(target)));
   });
 
+  test.each([
+    ['missing', undefined],
+    ['no certificate at all', 'hello'],
+  ])('5: a first load of a file that is %s is an error with its path', async (_, bundle) => {
+    const first = new Volume(bundle === undefined ? { token: 'token' } : content(bundle));
+    const path = first.path('ca.crt');
+    const asked = adapter.open(path, { signal: stop.signal }).then((opened) => opened.get(target));
+    expect(await wordsOf(asked)).toContain(path);
+    first.remove();
+  });
+
   test('6: with both CAs both servers are accepted; without CA 1 its server is refused, resumption included', async () => {
-    volume.write({ 'ca.crt': two.pem + one.pem });
+    volume.write(content(two.pem + one.pem));
     const second = await serve(two);
     await eventually(() => ok(client.get(second)));
     for (let i = 0; i < 3; i++) {
       target.cut(); // each time a new connection, the later ones resumed
       await eventually(() => ok(client.get(target)));
     }
-    volume.write({ 'ca.crt': two.pem });
+    volume.write(content(two.pem));
     await refused();
     for (let i = 0; i < 3; i++) expect(await wordsOf(client.get(target))).toMatch(UNKNOWN_AUTHORITY);
     await client.get(second);
@@ -86,7 +102,7 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
   test('7: a stream under way at the swap goes on to its end', async () => {
     const stream = await client.stream(target);
     await eventually(() => stream.count() > 3);
-    volume.write({ 'ca.crt': two.pem });
+    volume.write(content(two.pem));
     await eventually(async () => !(await ok(client.get(target))));
     const before = stream.count();
     await eventually(() => stream.count() > before + 3);
@@ -98,18 +114,13 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     await Promise.all(Array.from({ length: 5 }, () => client.get(target)));
     await client.get(target);
     const before = target.handshakes();
-    volume.write({ 'ca.crt': one.pem });
-    volume.write({ 'ca.crt': `# a comment\n${one.pem}` });
+    volume.write(content(one.pem));
+    volume.write(content(`# a comment\n${one.pem}`));
     for (let i = 0; i < 20; i++) {
       await client.get(target);
       await new Promise((tick) => setTimeout(tick, 5));
     }
     expect(target.handshakes()).toBe(before);
-  });
-
-  test('9: without verification no file is read', async () => {
-    const careless = await adapter.open('/nowhere/ca.crt', { signal: stop.signal, verify: false });
-    await careless.get(target);
   });
 
   /** A client whose file changes unseen: a directory above the watched one is replaced, and the poll is a minute away. */
@@ -120,7 +131,8 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
       ['next', two],
     ] as const) {
       mkdirSync(join(root, name, 'deep'), { recursive: true });
-      writeFileSync(join(root, name, 'deep', 'ca.crt'), ca.pem);
+      for (const [file, text] of Object.entries(content(ca.pem)))
+        writeFileSync(join(root, name, 'deep', file), text);
     }
     const file = join(root, 'now', 'deep', 'ca.crt');
     const opened = await adapter.open(file, { signal: stop.signal });
@@ -145,8 +157,8 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     const before = reads().length;
     expect(before).toBeGreaterThan(0);
     const handshakes = target.handshakes();
-    await Promise.all(Array.from({ length: 25 }, () => late.getAnew(target)));
-    expect(target.handshakes() - handshakes).toBeGreaterThanOrEqual(25);
+    await Promise.all(Array.from({ length: AT_ONCE }, () => late.getAnew(target)));
+    expect(target.handshakes() - handshakes).toBeGreaterThanOrEqual(AT_ONCE);
     expect(reads().length - before).toBe(1);
   });
 
@@ -157,4 +169,23 @@ describe.each(ADAPTERS)('S2 over $name', (adapter) => {
     late.change();
     await late.get(second);
   });
+});
+
+test.each(ADAPTERS)('S2.9: without verification $name reads no file', async (adapter) => {
+  const stop = new AbortController();
+  const target = await adapter.serve(one);
+  const careless = await adapter.open('/nowhere/ca.crt', { signal: stop.signal, verify: false });
+  await careless.get(target);
+  stop.abort();
+  await target.close();
+});
+
+test('S2.9: inCluster() always verifies, and refuses an option that would turn it off', async () => {
+  const env = { KUBERNETES_SERVICE_HOST: 'localhost', KUBERNETES_SERVICE_PORT: '1' };
+  const volume = new Volume(content(one.pem));
+  for (const option of [{ verify: false }, { rejectUnauthorized: false }])
+    await expect(inCluster({ directory: volume.dir, env, ...option } as object)).rejects.toMatchObject({
+      code: 'OPTION_INVALID',
+    });
+  volume.remove();
 });

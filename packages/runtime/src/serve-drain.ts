@@ -2,16 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Server, TLSSocket } from 'node:tls';
 import type { Certificate, Clock } from '@handover/material';
-import type { CutReason } from './outcome.ts';
 import { hasLost, isStillTrusted } from './peer-trust.ts';
 import { type ServedPeer, ShownChains } from './shown-chains.ts';
 
 export interface ServedOptions {
   readonly clock: Clock;
-  readonly drainMs: number;
+  /** Undefined: a connection that was told to leave may take its time. */
+  readonly drainMs: number | undefined;
   /** The client CAs in use; undefined when they do not come from the identity. */
   anchors(): readonly Certificate[] | undefined;
-  cut(connections: number, reason: CutReason): void;
+  cut(connections: number): void;
 }
 
 /** One connection whose client a CA has accepted. */
@@ -24,8 +24,8 @@ interface Served {
 }
 
 /**
- * Connections whose clients a CA has accepted. When that CA is removed they are told to leave, and end at the deadline. A
- * handshake is not made again on a live connection, so nothing else would end them.
+ * Connections whose clients a CA has accepted. When that CA is removed they are told to leave: what is under way ends by itself, and
+ * a new request needs a new handshake. Only a deadline that the caller gave ends them.
  */
 export class ServedConnections {
   readonly #options: ServedOptions;
@@ -64,13 +64,13 @@ export class ServedConnections {
     this.#losses++;
     const doomed = [...this.#live].filter((served) => this.#isDoomed(served));
     for (const served of doomed) served.leave();
-    if (doomed.length === 0) return;
     const { clock, drainMs, cut } = this.#options;
+    if (doomed.length === 0 || drainMs === undefined) return;
     const end = (): void => {
       // The CA may have come back.
       const ended = doomed.filter((served) => served.isOpen() && this.#isDoomed(served));
       for (const served of ended) served.destroy();
-      if (ended.length > 0) cut(ended.length, 'ca_removed');
+      if (ended.length > 0) cut(ended.length);
     };
     clock.after(drainMs, end).unref();
   }

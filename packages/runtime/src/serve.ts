@@ -68,7 +68,7 @@ export function serve(
     clock: follower.options.clock,
     drainMs: follower.options.drainMs,
     anchors: () => follower.loaded.value.bundle?.certificates ?? trust?.[SOURCE].current().anchors,
-    cut: (count, reason) => follower.cut(count, reason),
+    cut: (count) => follower.cut(count),
   });
   followConnections(server, connections);
   const taken = () => {

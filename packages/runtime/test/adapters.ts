@@ -4,7 +4,13 @@ import { type Duplex, Readable } from 'node:stream';
 import * as grpc from '@grpc/grpc-js';
 import { request as undiciRequest } from 'undici';
 import { credentials, serverCredentials } from '../src/grpc.ts';
-import { type FollowOptions, openIdentity, openTrust, type TrustOptions } from '../src/index.ts';
+import {
+  type FollowOptions,
+  type Identity,
+  openIdentity,
+  openTrust,
+  type TrustOptions,
+} from '../src/index.ts';
 import { hotKubeConfig, inCluster } from '../src/kubernetes.ts';
 import { loadClientNode1, loadClientNode2 } from './client-node.ts';
 import type { Leaf, MockCa } from './mock-ca.ts';
@@ -123,6 +129,23 @@ export async function grpcServer(
     },
     { signal: stop.signal, ...options },
   );
+  const target = await grpcListen(identity);
+  return {
+    ...target,
+    use: (leaf, trusted = clientCa) => {
+      volume.write(contentOf(leaf, trusted));
+      void identity.reload(); // the client is on trial, not the server's watch
+    },
+    close: async () => {
+      await target.close();
+      stop.abort();
+      volume.remove();
+    },
+  };
+}
+
+/** A gRPC server of that identity. */
+export async function grpcListen(identity: Identity): Promise<Omit<Target, 'use'>> {
   const server = new grpc.Server();
   const streams = new Set<() => void>();
   let handshakes = 0;
@@ -157,19 +180,11 @@ export async function grpcServer(
     port,
     url: `localhost:${port}`,
     handshakes: () => handshakes,
-    use: (leaf, trusted = clientCa) => {
-      volume.write(contentOf(leaf, trusted));
-      void identity.reload(); // the client is on trial, not the server's watch
-    },
     cut: () => server.drain(`127.0.0.1:${port}`, 0),
     endStreams: () => {
       for (const end of [...streams]) end();
     },
-    close: async () => {
-      server.forceShutdown();
-      stop.abort();
-      volume.remove();
-    },
+    close: async () => server.forceShutdown(),
   };
 }
 
@@ -267,7 +282,7 @@ const overClientNode = (name: string, load: typeof loadClientNode1): Adapter => 
 });
 
 /** Verifies always, and follows the `token` beside the bundle. */
-export const OVER_IN_CLUSTER: Adapter = {
+const overInCluster: Adapter = {
   name: 'inCluster()',
   serve: httpsServer,
   open: async (caFile, { verify: _verify, ...options }) => {
@@ -288,6 +303,7 @@ export const OVER_IN_CLUSTER: Adapter = {
   },
 };
 
+/** Clients that may be told not to verify. */
 export const ADAPTERS: readonly Adapter[] = [
   overHttps,
   overUndici,
@@ -296,3 +312,5 @@ export const ADAPTERS: readonly Adapter[] = [
   overClientNode('client-node 1', loadClientNode1),
   overClientNode('client-node 2', loadClientNode2),
 ];
+
+export const EVERY_CLIENT: readonly Adapter[] = [...ADAPTERS, overInCluster];

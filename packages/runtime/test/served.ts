@@ -10,7 +10,7 @@ export const two = new MockCa('two');
 export const mtls = { requestCert: true, rejectUnauthorized: true };
 
 /** The identity of a server of CA two whose clients come from CA one and CA two. */
-export async function servedIdentity(scope: Scope, drainMs = 60_000) {
+export async function servedIdentity(scope: Scope, drainMs?: number) {
   const leaf = two.leaf();
   const volume = scope.volume(files(leaf, two, one));
   const identity = await scope.identity(volume, { drainMs });

@@ -7,5 +7,6 @@ export { canHang, type HungFileSystem, hungFileSystem } from './hung-file-system
 export { namespaceObject } from './namespace-object.ts';
 export { PROGRAM } from './program.ts';
 export { RANDOM_INPUTS } from './random-inputs.ts';
+export { boundOf, mustTakeAtMost } from './scenario-bounds.ts';
 export { type FolderOptions, temporaryFolder } from './temporary-folder.ts';
 export { atRest, TestClock } from './test-clock.ts';

@@ -34,6 +34,8 @@ export class Relay {
   done: (passed: Passed) => 'pass' | 'drop' = () => 'pass';
   /** Requests hanging now, and the most at once, by path. */
   readonly hanging = new Map<string, { now: number; most: number }>();
+  /** Requests that hung until their sender gave them up, and after how long. */
+  readonly givenUp: { readonly path: string; readonly ms: number }[] = [];
   readonly #cluster: Cluster;
   readonly #agent: Agent;
   readonly #server: Server;
@@ -74,7 +76,7 @@ export class Relay {
   connect(signal: AbortSignal, onRequest?: (report: RequestReport) => void): Kube {
     return connect(
       { server: this.url, namespace: 'packaging', tls: {}, auth: {} },
-      { signal, rate: false, timeout: 10_000, ...(onRequest === undefined ? {} : { onRequest }) },
+      { signal, rate: false, ...(onRequest === undefined ? {} : { onRequest }) },
     );
   }
 
@@ -141,8 +143,10 @@ export class Relay {
     this.hanging.set(path, known);
     known.now++;
     known.most = Math.max(known.most, known.now);
+    const began = performance.now();
     outgoing.on('close', () => {
       known.now--;
+      this.givenUp.push({ path, ms: performance.now() - began });
     });
   }
 
