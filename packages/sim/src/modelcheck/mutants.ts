@@ -278,8 +278,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a Leaf that was created again speaks for a pod from before',
     file: 'evidence.js',
-    from: "(by === 'unused' && ready",
-    to: '(false && ready',
+    from: "(by === 'unused' &&",
+    to: '(false &&',
     worlds: ['a Leaf and its Secret that are created again while a pod runs that shows nothing'],
   },
   {
