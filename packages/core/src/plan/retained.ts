@@ -137,10 +137,11 @@ const stillUsing = (
   if (seen?.leaf === undefined || issuer === undefined) return [`${object} (holds no newer leaf)`];
   if (!clock.aged(seen.leaf.writtenAt, lagOf(context, object)))
     return [`${object} (a kubelet may still hand out its old leaf)`];
-  if (presenters.length === 0) return [`${object} (no pod is known to use it)`];
-  if (shared.has(object)) return [`${object} (other programs use it too)`];
   if (!presenters.some((one) => speaksForReaders(one, generation.stoppedAt)))
-    return [`${object} (its known workloads came later, or end by themselves)`];
+    return [
+      `${object} (${presenters.length === 0 ? 'no pod is known to use it' : 'its known workloads came later, or end by themselves'})`,
+    ];
+  if (shared.has(object)) return [`${object} (other programs use it too)`];
   const shows = (consumer: ConsumerSeen): boolean =>
     newer.some((one) => showsLeafOf(context, consumer, object, one).ok);
   return presenters

@@ -208,7 +208,12 @@ describe('A probe', () => {
     const { now } = homes;
     const shown = await probed({ address: open, mtls: true }, record);
     expect(shown.proofs).toEqual([
-      { by: 'probed', at: now, issuer: current, leaves: [{ fingerprint: expect.any(String) }] },
+      {
+        by: 'probed',
+        at: now,
+        issuer: current,
+        leaves: [{ fingerprint: expect.any(String), notAfter: expect.any(Number) }],
+      },
     ]);
     expect(shown.unread).toEqual({
       trust: `${open} accepts a client certificate of an unknown CA, and so does not show which CAs it trusts`,

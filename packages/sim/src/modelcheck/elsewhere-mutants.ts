@@ -40,8 +40,8 @@ export const elsewhereMutants: readonly Mutant[] = [
   {
     name: 'a leaf in another namespace that no pod is known to use counts as unused',
     file: 'retained.js',
-    from: 'if (presenters.length === 0)',
-    to: 'if (false)',
+    from: 'if (!presenters.some((one) => speaksForReaders(one, generation.stoppedAt)))',
+    to: 'if (presenters.length > 0 && !presenters.some((one) => speaksForReaders(one, generation.stoppedAt)))',
     worlds: ['a leaf of another namespace that an unknown workload presents'],
   },
   {
@@ -55,7 +55,7 @@ export const elsewhereMutants: readonly Mutant[] = [
     name: 'a workload that came late speaks for those that read a Secret of another namespace before',
     file: 'retained.js',
     from: 'if (!presenters.some((one) => speaksForReaders(one, generation.stoppedAt)))',
-    to: 'if (false)',
+    to: 'if (presenters.length === 0)',
     worlds: ['a workload that comes late and mounts the Secret of an unknown workload of another namespace'],
   },
   {

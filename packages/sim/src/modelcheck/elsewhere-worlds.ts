@@ -19,14 +19,24 @@ const { verifies: _, ...presenterThere } = stubbornThere;
 const there = { elsewhere: ['theirs', 'wide'], bundles: ['wide'] };
 const slowly = { tick: duration(20 * minute), lifetime: 60, leafLifetime: 30, end: 46 };
 
+const renamed = (value: unknown, names: ReadonlyMap<string, string>): unknown => {
+  if (typeof value === 'string') return names.get(value) ?? value;
+  if (Array.isArray(value)) return value.map((item) => renamed(item, names));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, renamed(item, names)]));
+};
+
 /** As `MOST_RETAINED` of the planner. */
 const MOST_RETAINED = 8;
 
 /** The same, after as many rotations as CAs may be retained; `ghost` still presents a leaf of the first. */
 const crowded = (world: ModelWorld): ModelWorld => {
-  const text = JSON.stringify(world.initial);
   const last = MOST_RETAINED + 1;
-  const now = JSON.parse(text.replaceAll('"g1"', `"g${last}"`).replaceAll('"l1r0"', `"l${last}r0"`)) as State;
+  const names = new Map([
+    ['g1', `g${last}`],
+    ['l1r0', `l${last}r0`],
+  ]);
+  const now = renamed(world.initial, names) as State;
   const first = world.initial.authority?.generations[0];
   const held = world.initial.objects.sa;
   const pod = world.initial.consumers.a?.pods[0];
@@ -45,11 +55,11 @@ const crowded = (world: ModelWorld): ModelWorld => {
     };
   });
   const done = retained.map(({ number }) => `earlier-${number}`);
-  const names = [last, ...retained.map(({ number }) => number)].map((number) => `g${number}`);
-  const anchors = names.map((fingerprint) => ({ fingerprint, since: held.changedAt }));
+  const bundle = [last, ...retained.map(({ number }) => number)].map((number) => `g${number}`);
+  const anchors = bundle.map((fingerprint) => ({ fingerprint, since: held.changedAt }));
   const consumers = Object.entries(now.consumers).map(([id, one]): [string, ModelConsumer] => [
     id,
-    { ...one, pods: one.pods.map((each) => ({ ...each, bundle: each.bundle.length === 0 ? [] : names })) },
+    { ...one, pods: one.pods.map((each) => ({ ...each, bundle: each.bundle.length === 0 ? [] : bundle })) },
   ]);
   return {
     ...world,
