@@ -65,7 +65,7 @@ it('the checker sees through a planner that looks at one pod of each workload on
     const consumers = seen.consumers.map((one) => ({ ...one, instances: one.instances.slice(-1) }));
     return plan({ ...seen, consumers }, policy, now);
   });
-  expect(await shows(broken, 'handshake', { from: 19 })).toBe(true);
+  expect(await shows(broken, 'handshake', { from: 41 })).toBe(true);
 });
 
 it('the checker sees through a planner that does not notice that a presenter strips the cross-certificate', async () => {
