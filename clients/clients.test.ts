@@ -12,15 +12,15 @@ test('the Go client is formatted, vetted, and passes its tests with the race det
   await tool('go', 'go', 'test', '-race', './...');
 });
 
-test.each([
-  'certwatcher',
-  'spiffe',
-])('the Go adapter for %s is formatted, vetted, and shows what the real one has in use', async (name) => {
-  const at = `go/adapters/${name}`;
-  expect(await tool(at, 'gofmt', '-l', '.')).toBe('');
-  await tool(at, 'go', 'vet', './...');
-  await tool(at, 'go', 'test', './...');
-});
+test.each(['certwatcher', 'spiffe'])(
+  'the Go adapter for %s is formatted, vetted, and shows what the real one has in use',
+  async (name) => {
+    const at = `go/adapters/${name}`;
+    expect(await tool(at, 'gofmt', '-l', '.')).toBe('');
+    await tool(at, 'go', 'vet', './...');
+    await tool(at, 'go', 'test', './...');
+  },
+);
 
 test('the Rust client is formatted, without a warning of clippy, and passes its tests', async () => {
   await tool('rust', 'cargo', 'fmt', '--check');
