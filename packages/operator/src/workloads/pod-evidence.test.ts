@@ -286,3 +286,21 @@ test('an answer of a pod that comes after the pass counts in the next one', asyn
   expect(next?.proofs).toHaveLength(1);
   expect(pod.times).toBe(1);
 });
+
+test('a pod that declares evidence and does not run yet shows nothing, and says so: no time stands in for it', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  const record = recordOf(1, 'ca2', 'ca1');
+  const why = 'it does not run yet, so that it cannot be asked';
+  const { ip: _none, ...withoutAddress } = seen;
+  for (const pending of [{ ...seen, running: false }, withoutAddress as Pod])
+    expect(await shows.of(pending, by(record, T0), PATIENCE)).toMatchObject({
+      proofs: [],
+      unread: { trust: why, leaf: why },
+    });
+  expect(
+    await shows.of({ ...seen, running: false, annotations: {} }, by(record, T0), PATIENCE),
+  ).toBeUndefined();
+  expect(pod.times).toBe(0);
+  expect((await shows.of(seen, by(record, T0), PATIENCE))?.proofs).toHaveLength(1);
+});

@@ -57,8 +57,6 @@ interface Declared {
   readonly ack: number | undefined;
   readonly metrics: Metrics | undefined;
   readonly probed: Probed | undefined;
-  /** An annotation that cannot be read, and what to write. */
-  readonly unreadable: string | undefined;
 }
 
 interface Metrics {
@@ -72,11 +70,12 @@ interface Probed {
   readonly starttls?: StartTls;
 }
 
-const declaredBy = (pod: Pod): Declared | undefined => {
-  const { ip, running, annotations } = pod;
+/** Undefined: it declares nothing. What it declares and cannot be asked for is no evidence, and `refused` says why. */
+const declaredBy = (pod: Pod): Declared | { readonly refused: string } | undefined => {
+  const { ip, running, onNode, annotations } = pod;
   const { [ACK_PORT]: ackText, [EVIDENCE]: metricsText, [PROBE]: probeText } = annotations;
   const isAsked = [ackText, metricsText, probeText].some((text) => text !== undefined);
-  if (!isAsked || ip === undefined || !running) return undefined;
+  if (!isAsked) return undefined;
   const ack = portIn(ackText);
   const metrics = metricsIn(metricsText);
   const probed = probeIn(probeText);
@@ -88,7 +87,13 @@ const declaredBy = (pod: Pod): Declared | undefined => {
         : probeText !== undefined && probed === undefined
           ? `its annotation ${PROBE} is not readable; write it like 8443, 8443/mtls or 5432/postgres`
           : undefined;
-  return { pod, ip, ack, metrics, probed, unreadable };
+  if (unreadable !== undefined) return { refused: unreadable };
+  if (onNode)
+    return {
+      refused: `its address is that of its node (hostNetwork); remove its ${ACK_PORT}, ${EVIDENCE} and ${PROBE} annotations`,
+    };
+  if (ip === undefined || !running) return { refused: 'it does not run yet, so that it cannot be asked' };
+  return { pod, ip, ack, metrics, probed };
 };
 
 /** What pods show about themselves: the runtime's status document, a real handshake. Bound to the pod's uid. */
@@ -106,7 +111,8 @@ export class PodEvidence {
     const declared = declaredBy(pod);
     if (declared === undefined) return undefined;
     const { record, now } = asking;
-    const refused = this.#refusal(declared);
+    if ('refused' in declared) return silent(declared.refused);
+    const refused = this.#tools.addresses.why(declared.ip);
     if (refused !== undefined) return silent(refused);
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
@@ -123,13 +129,6 @@ export class PodEvidence {
       answer,
       () => current?.shown ?? silent('it has not answered yet'),
     );
-  }
-
-  #refusal({ pod, ip, unreadable }: Declared): string | undefined {
-    if (unreadable !== undefined) return unreadable;
-    return pod.onNode
-      ? `its address is that of its node (hostNetwork); remove its ${ACK_PORT}, ${EVIDENCE} and ${PROBE} annotations`
-      : this.#tools.addresses.why(ip);
   }
 
   async #begin(key: string, declared: Declared, asking: Asking): Promise<ProcessShown> {
