@@ -103,7 +103,7 @@ const main = async (): Promise<void> => {
     say(`   mutant: ${name}\n           ${how}`);
   });
   const all = jobs.filter((job) => job.kind === 'mutant').length;
-  say(`states ${states} violations ${violations} mutants ${caught}/${all}`);
+  say(`states ${states} violations ${violations} mutants ${caught}/${all} worlds ${jobs.length - all}`);
   process.exitCode = violations === 0 && caught === all ? 0 : 1;
 };
 
