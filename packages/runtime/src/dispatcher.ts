@@ -3,7 +3,13 @@ import { connect as connectPlain } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Agent, Dispatcher } from 'undici';
 import { mustBeObject, mustNotOverride } from './arguments.ts';
-import { type ClientSource, type ContextOptions, contextOptionsIn, subscribe } from './client-source.ts';
+import {
+  type ClientSource,
+  type ContextOptions,
+  contextOptionsIn,
+  subscribe,
+  type TlsMaterial,
+} from './client-source.ts';
 import { connectTls } from './connect-tls.ts';
 import { Drain } from './drain.ts';
 import { RuntimeError } from './error.ts';
@@ -80,7 +86,10 @@ function hotConnect(
       });
       return;
     }
-    withFreshTrust(source, async (material) => {
+    // A proxy's socket carries one handshake.
+    const discard =
+      target.httpSocket === undefined ? (socket: TLSSocket) => void socket.destroy() : undefined;
+    const connecting = async (material: TlsMaterial): Promise<TLSSocket> => {
       const socket = await connectTls(
         material,
         {
@@ -102,7 +111,8 @@ function hotConnect(
       );
       connected(socket, material.loads);
       return socket;
-    }).then(
+    };
+    withFreshTrust(source, connecting, discard).then(
       (socket) => {
         socket.setNoDelay(true).setKeepAlive(true, 30_000);
         done(null, socket);

@@ -10,7 +10,7 @@ import {
   type ServerInterceptingCall,
   type ServerInterceptor,
 } from '@grpc/grpc-js';
-import { type ClientSource, SOURCE } from './client-source.ts';
+import { type ClientSource, SOURCE, type TlsMaterial } from './client-source.ts';
 import { combine } from './combine.ts';
 import { Drain } from './drain.ts';
 import { withFreshTrust } from './fresh-trust.ts';
@@ -57,13 +57,16 @@ class Connections {
   }
 
   /**
-   * Acts on grpc-js like a server's GOAWAY: calls under way finish, the next call connects anew. When no session is found
-   * (a newer Node), the connection serves on.
+   * Acts on grpc-js like a server's GOAWAY: calls under way finish, the next call connects anew. grpc-js listens for one only when it has the server's
+   * settings. When no session is found (a newer Node), the connection serves on.
    */
   #retire(socket: Socket, loads: number): void {
     if (loads === this.#source.current().loads || !this.#live.has(socket)) return;
     this.#live.delete(socket);
-    sessionOn(socket)?.emit('goaway', 0, 0, Buffer.alloc(0));
+    const session = sessionOn(socket);
+    const leave = (): void => void session?.emit('goaway', 0, 0, Buffer.alloc(0));
+    if (session === undefined || session.listenerCount('goaway') > 0) leave();
+    else session.once('remoteSettings', () => setImmediate(leave));
   }
 }
 
@@ -101,16 +104,18 @@ class HotChannelCredentials extends ChannelCredentials {
       connect: (socket) => {
         const { remoteAddress: host, remotePort: port } = socket;
         let first = true;
-        return withFreshTrust(this.#source, async (material) => {
-          if (!first && (proxied || host === undefined || port === undefined)) {
+        const isOnlyOne = proxied || host === undefined || port === undefined;
+        const connecting = async (material: TlsMaterial) => {
+          if (!first && isOnlyOne)
             throw new Error('unknown authority; the next attempt uses the trust just loaded');
-          }
           const tcp = first ? socket : await reconnect(host ?? '', port ?? 0);
           first = false;
           const result = await inner(material).connect(tcp);
           this.#connections.add(result.socket, material.loads);
           return result;
-        });
+        };
+        const discard = (result: { readonly socket: Socket }): void => void result.socket.destroy();
+        return withFreshTrust(this.#source, connecting, isOnlyOne ? undefined : discard);
       },
       waitForReady: () => Promise.resolve(),
       getCallCredentials: () => calls,

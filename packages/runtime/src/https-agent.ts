@@ -111,7 +111,11 @@ export class HotAgent extends Agent {
       this.#loadsOf.set(socket, options[LOADS] ?? 0);
       created(null, socket);
     };
-    withFreshTrust(this.#source, (material) => this.#handshake(options, material)).then(
+    withFreshTrust(
+      this.#source,
+      (material) => this.#handshake(options, material),
+      (socket) => socket.destroy(),
+    ).then(
       (socket) => {
         // An upgraded socket (WebSocket) belongs to its new owner.
         socket.once('agentRemove', () => this.#drain.forget(socket));
