@@ -155,3 +155,21 @@ test.each<[string, object, boolean]>([
   const people = town([deployment('a', {}, {}, 'shop', spec)]);
   expect(selectedBy(profile('p', {}), [], people, free)).toMatchObject([{ reads }]);
 });
+
+test('many TLSProfiles that select many workloads which read none of them cost a look at each workload, and no more', () => {
+  const many = (count: number, name: string) =>
+    Array.from({ length: count }, (_, index) => `${name}${index}`);
+  const profiles = many(300, 'p').map((name) => profile(name, {}));
+  let looks = 0;
+  const watched = many(300, 'w').map((name) => {
+    const made = deployment(name, {}, {}, 'shop', mounting('other'));
+    return Object.defineProperty({ ...made }, 'configMaps', {
+      get: () => {
+        looks++;
+        return made.configMaps;
+      },
+    });
+  });
+  expect(selectedBy(profile('p', {}), profiles, town(watched), free)).toHaveLength(watched.length);
+  expect(looks).toBe(watched.length);
+});

@@ -54,15 +54,17 @@ export const selectedBy = (
     if (pod.namespace !== namespace || pod.ended) continue;
     const maker = workloadCache.makerOf(pod);
     const id = `${maker.kind} ${namespace}/${maker.name}`;
-    pods.set(id, [...(pods.get(id) ?? []), pod]);
+    const made = pods.get(id);
+    if (made === undefined) pods.set(id, [pod]);
+    else made.push(pod);
   }
   return selected.map((workload) => {
     const id = nameOf(workload);
     const own = pods.get(id) ?? [];
     const isReader = reads(profile, workload);
-    const first = oldestFirst.find(
-      (candidate) => isSelected(candidate, workload) && reads(candidate, workload),
-    );
+    const first = isReader
+      ? oldestFirst.find((candidate) => reads(candidate, workload) && isSelected(candidate, workload))
+      : undefined;
     return {
       id,
       version: workload.version,
@@ -74,7 +76,7 @@ export const selectedBy = (
       rolling: workload.rolling,
       obstacle: workload.obstacle ?? obstacle(id),
       undone: undone(id, workload),
-      takenBy: !isReader || first === undefined || idOf(first) === idOf(profile) ? undefined : idOf(first),
+      takenBy: first === undefined || idOf(first) === idOf(profile) ? undefined : idOf(first),
     };
   });
 };
