@@ -65,8 +65,9 @@ const endOfForsaken = (
   const signer = state.generations.find(({ anchors }) =>
     anchors.some(({ fingerprint }) => fingerprint === leaf.issuer),
   );
-  if (signer !== undefined && signer.number < old.number) return undefined;
-  const own = signer === undefined || signer.number === old.number ? leaf.notAfter : undefined;
+  // Peers refuse a leaf of a CA that is not trusted any more, whatever else is.
+  if (signer === undefined || signer.number < old.number) return undefined;
+  const own = signer.number === old.number ? leaf.notAfter : undefined;
   if (own === undefined || leaf.othersExpire === undefined) return own ?? leaf.othersExpire;
   return own > leaf.othersExpire ? own : leaf.othersExpire;
 };

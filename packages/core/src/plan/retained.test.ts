@@ -462,3 +462,16 @@ test('a Secret that no Leaf asks for any more holds nothing up, and its CA stays
   story.run();
   expect(story.roles()).not.toContain('1:');
 });
+
+test('a Secret that no Leaf asks for and whose CA is not trusted any more keeps no other CA trusted', () => {
+  const story = new Mesh().leaf('vm');
+  story.run();
+  story.set({ leaves: story.policy.leaves.filter(({ object }) => object !== 'vm') });
+  const seen = story.objects.get('vm');
+  if (seen?.leaf !== undefined)
+    story.objects.set('vm', { ...seen, forsaken: true, leaf: { ...seen.leaf, issuer: 'distrusted' } });
+  story.pass(day).rotated('r');
+  expect(story.authority?.generations.at(-1)?.unseenUntil).toBeUndefined();
+  story.acknowledge('pay/api').run();
+  expect(story.roles()).toBe('2:current');
+});
