@@ -173,13 +173,14 @@ const sourceOf = (value: unknown, name: string): SourceDocument | string => {
   const { issuerKeyId, fingerprint, chain } = leaf;
   if (issuerKeyId !== undefined && typeof issuerKeyId !== 'string')
     return `has no text in ${name}.leaf.issuerKeyId`;
-  if (chain !== undefined && !isTexts(chain)) return `has no list of text in ${name}.leaf.chain`;
+  if (chain !== undefined && chain !== null && !isTexts(chain))
+    return `has no list of text in ${name}.leaf.chain`;
   return {
     anchors: held,
     leaf: {
       ...(typeof fingerprint === 'string' ? { fingerprint: hex(fingerprint) } : {}),
       ...(issuerKeyId === undefined ? {} : { issuerKeyId: hex(issuerKeyId) }),
-      ...(chain === undefined ? {} : { chain: chain.map(hex) }),
+      ...(isTexts(chain) ? { chain: chain.map(hex) } : {}),
     },
   };
 };

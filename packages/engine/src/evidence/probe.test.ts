@@ -192,6 +192,9 @@ describe('A probe', () => {
     const address = await serve(forged);
     const seen = await probed({ address, mtls: false }, record);
     expect(seen.proofs).toMatchObject([{ issuer: 'unknown' }]);
+    expect(seen.unread.leaf).toBe(
+      `${address} serves a certificate of a CA that this authority does not have`,
+    );
     // The object identifier of the extension becomes that of none.
     const nameless = changed((der) =>
       der.writeUInt8(0x7f, der.indexOf(Buffer.from('0603551d23', 'hex')) + 4),

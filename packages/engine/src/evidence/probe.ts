@@ -144,7 +144,11 @@ export async function probe(
     },
     unread: unreadOf(
       noTrust === undefined ? undefined : says(noTrust),
-      served === undefined ? says(noCertificate(chains)) : undefined,
+      served === undefined
+        ? says(noCertificate(chains))
+        : served.issuer === UNKNOWN_ISSUER
+          ? says('serves a certificate of a CA that this authority does not have')
+          : undefined,
     ),
   };
 }

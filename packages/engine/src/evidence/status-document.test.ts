@@ -297,6 +297,7 @@ test('A status document tells which chain a process sends, once there is a cross
   expect(await chainIn(['of another'])).toBe('strips');
   // A program of another language, or an earlier version.
   expect(await chainIn(undefined)).toBeUndefined();
+  expect(await chainIn(null)).toBeUndefined();
   expect(await chainIn([fingerprint], undefined)).toBeUndefined();
   expect(await chainIn([fingerprint], [])).toBe('strips');
   expect(await chainIn('none')).toBe('has no list of text in sources[0].leaf.chain');
