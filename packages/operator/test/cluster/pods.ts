@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { type KubeObject, kindOf, pods, type ResourceKind } from '@handover/kube';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { resource, type Stage, Unmet } from './stage.ts';
@@ -147,8 +148,18 @@ export const isStable =
     return is || new Unmet({ phase, generations, blockedBy });
   };
 
-export const rotate = (stage: Stage, authority: string, id: string): Promise<string> =>
-  stage.cluster.kubectl('annotate', `authority/${authority}`, `handover.dev/rotate=${id}`, '--overwrite');
+/** A workload that comes in the second in which the old CA stops signing does not speak for others: the API server dates in whole seconds. */
+const A_SECOND_MS = 1_000;
+
+export const rotate = async (stage: Stage, authority: string, id: string): Promise<string> => {
+  await pause(A_SECOND_MS);
+  return stage.cluster.kubectl(
+    'annotate',
+    `authority/${authority}`,
+    `handover.dev/rotate=${id}`,
+    '--overwrite',
+  );
+};
 
 interface Template {
   readonly template: { readonly metadata: { readonly annotations?: Record<string, string> } };
