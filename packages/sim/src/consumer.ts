@@ -28,6 +28,7 @@ export class Consumer {
       known: traits.declared && traits.blocks,
       stuck: traits.stuck !== undefined,
       strips: traits.stripsCross,
+      elsewhere: !traits.blocks,
     };
   }
 

@@ -20,6 +20,8 @@ export interface PeerStanding {
   readonly stuck: boolean;
   /** Presents its leaf without the cross-certificate. */
   readonly strips: boolean;
+  /** In another namespace than the authority. */
+  readonly elsewhere?: boolean;
 }
 
 export interface HandshakePair {
@@ -126,7 +128,7 @@ export class Handshakes {
     standing: PeerStanding,
   ): Class {
     const names = certificates.map((item) => this.#certificates.name(item)).join('.');
-    const key = `${names} ${standing.known ? 'k' : ''}${standing.stuck ? 's' : ''}${standing.strips ? 'x' : ''}`;
+    const key = `${names} ${standing.known ? 'k' : ''}${standing.stuck ? 's' : ''}${standing.strips ? 'x' : ''}${standing.elsewhere === true ? 'e' : ''}`;
     let group = classes.get(key);
     if (group === undefined) {
       group = { key, certificates, issuer, standing, members: new Set() };

@@ -43,6 +43,13 @@ export const NO_PAIR = { presenter: null, verifier: null, chain: [], bundle: [] 
 const saysUnseen = (why = ''): boolean =>
   /no probe or status document has shown that [^;]*(stripping|[0-9]+ more) sends? it/.test(why);
 
+/** Of a step that says whom it overtakes: the names in it, and whether there are more than it names. */
+const overtakenIn = (why = ''): { readonly names: readonly string[]; readonly more: boolean } | undefined => {
+  const [, listed = '', more] =
+    /, but (.+?)( and \d+ more)? in other namespaces did not confirm in time/.exec(why) ?? [];
+  return listed === '' ? undefined : { names: listed.split(', '), more: more !== undefined };
+};
+
 const anchorsOf = (generation: Generation): readonly string[] =>
   generation.anchors.map((anchor) => anchor.fingerprint);
 
@@ -60,6 +67,8 @@ export class Invariant {
   readonly #unvouched = new Set<string>();
   /** CAs that sign although a presenter was not seen sending their cross-certificates, as the step said: it may strip them. */
   readonly #onUnseenChains = new Set<string>();
+  /** Verifiers of other namespaces that a step overtook, and said so, for a CA that has no cross-certificate to cover them: docs/decisions/0409. */
+  readonly #overtaken = new Map<string, NonNullable<ReturnType<typeof overtakenIn>>>();
   readonly #forgotten: string[] = [];
   /** For each CA, the CAs that were in the authority when it began to sign. */
   readonly #besides = new Map<string, ReadonlySet<string>>();
@@ -95,6 +104,10 @@ export class Invariant {
       const besides = this.#besides.get(issuer);
       if (!verifier.certificates.some((ca) => besides?.has(ca) === true)) return true;
     }
+    const overtaken = verifier.standing.elsewhere === true ? this.#overtaken.get(issuer) : undefined;
+    const isNamed = (member: string): boolean =>
+      overtaken?.more === true || overtaken?.names.includes(member.replace(/-\d+$/, '')) === true;
+    if (overtaken !== undefined && [...verifier.members].every(isNamed)) return true;
     const isTold = this.#replacements.has(issuer) || this.#onUnseenChains.has(issuer);
     return this.#unvouched.has(issuer) || (standing.strips && isTold);
   }
@@ -123,6 +136,11 @@ export class Invariant {
     if (transition.kind === 'activate' && saysUnseen(record.history?.at(-1)?.why))
       for (const item of state.generations.filter(({ role }) => role === 'current').flatMap(anchorsOf))
         this.#onUnseenChains.add(item);
+    const overtaken = transition.kind === 'activate' ? overtakenIn(record.history?.at(-1)?.why) : undefined;
+    const current = withRole(state, 'current');
+    const isCovered = state.crosses.some(({ of }) => of === current?.number);
+    if (overtaken !== undefined && current !== undefined && !isCovered)
+      for (const item of anchorsOf(current)) this.#overtaken.set(item, overtaken);
     if (transition.kind === 'distrust') {
       for (const generation of state.generations) {
         if (generation.role === 'distrusted')
