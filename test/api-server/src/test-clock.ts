@@ -4,8 +4,8 @@ import { keysUnderWay } from './key-work.ts';
 
 /** Turns of the event loop without an event after which a process is at rest. Both ends of every connection are in this process. */
 const QUIET_TURNS = 4;
-/** Real time after which a process that never rests is an error of the test. */
-const RESTLESS_MS = 30_000;
+/** Real time after which a process that never rests is an error of the test: before the test itself times out, which would not say why. */
+const RESTLESS_MS = 20_000;
 /** Handles that wait for other processes or for a timer. Anything else is work under way: files, names, keys, other immediates. */
 const WAITING = new Set([
   'FSEventWrap',
