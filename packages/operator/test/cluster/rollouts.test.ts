@@ -243,7 +243,15 @@ test.concurrent('workloads that would be unavailable or cannot be restarted are 
   await pause(5_000);
   await stage.cluster.kubectl('rollout', 'resume', 'deployment/paused');
   await stage.cluster.kubectl('delete', 'pod', 'ondelete-0', 'ondelete-1', 'partition-0', 'partition-1');
-  await stage.cluster.kubectl('delete', 'pod/bare', 'job/job', 'leaf/job', 'secret/job', '--force', '--grace-period=0');
+  await stage.cluster.kubectl(
+    'delete',
+    'pod/bare',
+    'job/job',
+    'leaf/job',
+    'secret/job',
+    '--force',
+    '--grace-period=0',
+  );
   await stage.cluster.apply(bare());
   // A bare pod that is created again does not speak for programs that read its Secret before: its owner does.
   await stage.cluster.kubectl('annotate', 'leaf/bare', 'handover.dev/used-by=nobody');
