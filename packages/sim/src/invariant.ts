@@ -43,7 +43,7 @@ export const NO_PAIR = { presenter: null, verifier: null, chain: [], bundle: [] 
 const saysUnseen = (why = ''): boolean =>
   /no probe or status document has shown that [^;]*(stripping|[0-9]+ more) sends? it/.test(why);
 
-/** Of a step that says whom it overtakes: the names in it, and whether there are more than it names. */
+/** The verifiers that a step says it overtakes, and whether there are more than it names. */
 const overtakenIn = (why = ''): { readonly names: readonly string[]; readonly more: boolean } | undefined => {
   const [, listed = '', more] =
     /, but (.+?)( and \d+ more)? in other namespaces did not confirm in time/.exec(why) ?? [];

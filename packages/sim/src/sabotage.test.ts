@@ -165,3 +165,13 @@ it('the checker sees through a planner that never rolls a workload of another na
   const broken = stepping((action) => (action.kind === 'stamp' && isElsewhere(action) ? undefined : action));
   expect(await shows(broken, 'liveness', { faults: [], from: 23 })).toBe(true);
 });
+
+it('the checker sees through a planner that overtakes a verifier of another namespace without a word, where no cross-certificate covers it', async () => {
+  const silent = stepping((action) => ({
+    ...action,
+    why: action.why.replace(/, but .+ did not confirm in time/, ''),
+  }));
+  const world = { from: 365, seeds: 1 } as const;
+  expect(await shows(silent, 'handshake', world)).toBe(true);
+  expect(await shows(STRATEGIES.phased, 'handshake', world)).toBe(false);
+});

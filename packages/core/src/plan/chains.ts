@@ -33,7 +33,7 @@ const sends = (context: PlanningContext, consumer: ConsumerSeen): boolean => {
   return answering.length > 0 && answering.every(isSent) && !strips(consumer);
 };
 
-/** Presenters that nobody has seen sending the cross-certificate, and those of Secrets that no known consumer presents. */
+/** Presenters that were not seen sending the cross-certificate, and those of Secrets that no known consumer presents. */
 export const unseenPresenters = (context: PlanningContext, { consumers }: Observed): readonly string[] => {
   const presented = new Set(consumers.flatMap(({ presents }) => presents));
   const unknown = context.policy.leaves.filter(

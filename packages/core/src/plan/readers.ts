@@ -55,7 +55,7 @@ export const usedByOthers = ({ policy, objects }: PlanningContext): ReadonlySet<
     ...[...objects.values()].flatMap(({ id, writtenBy }) => (writtenBy?.usedByOthers === true ? [id] : [])),
   ]);
 
-/** A Secret that no Leaf asks for any more keeps its leaf, and whoever reads it may be seen by nobody. Undefined: it has held none of this CA. */
+/** When the leaf ends that a Secret keeps after its Leaf has gone: programs may read it that no pod shows. Undefined: it has held none of this CA. */
 const endOfForsaken = (
   { state }: PlanningContext,
   { forsaken, leaf }: ObjectSeen,
