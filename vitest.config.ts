@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { NoSkips } from './scripts/ci/no-skips.ts';
 import { TestRecord } from './scripts/ci/test-record.ts';
 
-const { HANDOVER_TEST_RECORD: RECORD } = process.env;
+const { HANDOVER_TEST_RECORD: RECORD, HANDOVER_NODE: OTHER_NODE } = process.env;
 const CI = process.env.CI === 'true';
 /** Tests with real programs are tried once more in CI; the run tells which needed it, and more than three fail it (scripts/ci/summary.mjs). */
 const AGAIN = CI ? 1 : 0;
@@ -55,8 +55,8 @@ const ALONE = [
   'packages/engine/src/directory/hooks/*.test.ts',
   'packages/engine/src/report/verify.test.ts',
 ];
-/** Unit tests are never tried twice. */
-const ONCE = { retry: 0, testTimeout: 30_000 };
+/** Unit tests are never tried twice; under other Nodes (npm run test:nodes) they run once more, beside clusters, as tests with real programs do. */
+const ONCE = { retry: OTHER_NODE === undefined ? 0 : AGAIN, testTimeout: 30_000 };
 /** Beside the sources, as unit tests are. */
 const SYSTEM = '{packages/*/src,scripts}/**/*.system.test.{ts,mjs}';
 /** What a process shows of itself must not depend on the machine; programs of these tiers call no registry. */

@@ -4,10 +4,11 @@ import { createServer as createHttp2Server, type ServerHttp2Stream } from 'node:
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { beforeEach, expect, test } from 'vitest';
-import { ADAPTERS, EVERY_CLIENT } from '../test/adapters.ts';
+import { ADAPTERS, EVERY_CLIENT, echo, echoClient } from '../test/adapters.ts';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+import { credentials } from './grpc.ts';
 import { openTrust } from './index.ts';
 
 const [one, two] = [new MockCa('one'), new MockCa('two')];
@@ -102,21 +103,18 @@ test('gRPC makes no call over a connection whose server sends its settings after
   await once(server, 'listening');
   scope.add(server);
   const { port } = server.address() as AddressInfo;
-  const adapter = EVERY_CLIENT.find(({ name }) => name === 'gRPC');
   const volume = scope.volume(content(one, two));
   const trust = await openTrust(volume.path('ca.crt'), { signal: scope.signal });
-  const client = await adapter?.open(volume.path('ca.crt'), { signal: scope.signal });
-  const target = { port, url: `localhost:${port}` } as Target;
-  const first = wordsOf(client?.get(target) ?? Promise.reject(new Error('no gRPC')));
+  const client = echoClient({ port, url: `localhost:${port}` }, credentials(trust));
+  scope.after(() => client.close());
+  const first = wordsOf(echo(client));
   await eventually(() => waiting.length > 0);
   const reloaded = next(trust, 'reloaded');
   volume.write(content(two));
   await reloaded;
   for (const go of waiting.splice(0)) go();
   expect(await first).not.toBe('');
-  await eventually(async () =>
-    UNKNOWN_AUTHORITY.test(await wordsOf(client?.get(target) ?? Promise.resolve())),
-  );
+  await eventually(async () => UNKNOWN_AUTHORITY.test(await wordsOf(echo(client))));
   // At most the call that waited for this very connection.
   expect(calls).toBeLessThanOrEqual(1);
 });
