@@ -105,7 +105,7 @@ test('gRPC makes no call over a connection whose server sends its settings after
   const { port } = server.address() as AddressInfo;
   const volume = scope.volume(content(one, two));
   const trust = await openTrust(volume.path('ca.crt'), { signal: scope.signal });
-  const client = echoClient({ port, url: `localhost:${port}` }, credentials(trust));
+  const client = echoClient({ url: `localhost:${port}` }, credentials(trust));
   scope.after(() => client.close());
   const first = wordsOf(echo(client));
   await eventually(() => waiting.length > 0);

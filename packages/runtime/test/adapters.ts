@@ -196,7 +196,7 @@ type EchoClient = grpc.Client & {
 };
 
 export const echoClient = (
-  target: Target,
+  target: Pick<Target, 'url'>,
   channel: grpc.ChannelCredentials,
   options: grpc.ChannelOptions = {},
 ): EchoClient =>
