@@ -96,7 +96,7 @@ const isAsBefore = async (
   nowMs: number,
 ) => {
   if (nowMs - last.at > goodFor(last, worksHere)) return false;
-  const record = await (await open.look()).authorities.load(authority);
+  const record = await (await open.read()).authorities.load(authority);
   return record?.state.revision === last.observation.record?.state.revision;
 };
 
@@ -152,7 +152,7 @@ export async function carryOut(
         return last;
       const { restartsDue = false } = (await work?.(authority)) ?? {};
       open.reload();
-      last = { ...(await standingOf(open.look, authority)), restartsDue, at: clock.monotonic() };
+      last = { ...(await standingOf(open.read, authority)), restartsDue, at: clock.monotonic() };
       return last;
     };
     const first = await look();

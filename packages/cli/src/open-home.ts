@@ -1,5 +1,5 @@
 import type { Resource } from '@handover/core';
-import type { CertgenOptions, CertgenResult, Home, RandomSecret, TakeLook, Unusable } from '@handover/engine';
+import type { CertgenOptions, CertgenResult, Home, RandomSecret, ReadSnapshot, Unusable } from '@handover/engine';
 import type { Duration } from '@handover/material';
 import type { Command } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
@@ -17,7 +17,7 @@ export interface HomeFlags extends KubeFlags, AskedFlags {
 /** A home for a command that looks and asks. */
 export interface OpenHome {
   readonly home: Home;
-  readonly look: TakeLook;
+  readonly read: ReadSnapshot;
   /** Reads the resources anew, where no watch does. */
   reload(): void;
   /** Opens what carries requests out, here or in another process. */

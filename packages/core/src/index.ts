@@ -132,7 +132,7 @@ export {
   isMoving,
   type LeafSeen,
   type LeafWrite,
-  lending,
+  recordExternalSigning,
   listed,
   type Made,
   MOST_REISSUES,
@@ -177,7 +177,7 @@ export {
   type WrittenBy,
   waitGroups,
   waitingText,
-  withLent,
+  withExternalDates,
   withRole,
 } from './plan/index.ts';
 export {

@@ -12,7 +12,7 @@ import {
   OutputPreparer,
   type Readers,
   reconcile,
-  takeLook,
+  readSnapshot,
 } from '@handover/engine';
 import { duration, type Instant, instant, VirtualClock } from '@handover/material';
 import { Board } from '../src/index.ts';
@@ -81,7 +81,7 @@ export class Fleet {
   };
 
   readonly home: Home = {
-    fresh: () => takeLook(this.#readers, () => this.catalogue),
+    fresh: () => readSnapshot(this.#readers, () => this.catalogue),
     objects: this.objects,
     authorities: this.authorities,
     requests: { ask: async () => {}, done: async () => {} },

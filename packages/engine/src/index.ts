@@ -2,7 +2,7 @@ export { act } from './act/act.ts';
 export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
-export { type AskedLeaf, type LentLeaf, lend } from './act/lend.ts';
+export { type ExternalRequest, type ExternalLeaf, signExternal } from './act/lend.ts';
 export {
   factFiles,
   keepPlatformFacts,
@@ -24,7 +24,7 @@ export {
 } from './certgen/certgen.ts';
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
 export { askAgainMs } from './controller/ask-again.ts';
-export { Controller, type Passed, type Reconcilers } from './controller/controller.ts';
+export { Controller, type Result, type Reconcilers } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
 export { type Key, keysOf, keyText, PLATFORM, RESOURCES, type ResourceKey } from './controller/key.ts';
 export {
@@ -120,17 +120,17 @@ export {
   type EvidenceSource,
   type HomeFacts,
   type IssuedLeaves,
-  type LentReader,
-  type Look,
-  type LookClock,
+  type ExternallyHeldReader,
+  type Snapshot,
+  type HomeClock,
   type ObjectReader,
   type ProfileReader,
   type Readers,
   type RecordedObject,
   type RequestReader,
   type Requests,
-  type TakeLook,
-  takeLook,
+  type ReadSnapshot,
+  readSnapshot,
 } from './look/look.ts';
 export { refusalOf, servesNamespace } from './look/may-issue.ts';
 export type { Meters } from './look/meters.ts';
@@ -148,10 +148,10 @@ export { checkRotationId } from './look/rotation-id.ts';
 export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
 export { extrasOf } from './look/shared-bundles.ts';
 export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
-export { unknownLent } from './look/unknown-lent.ts';
+export { unknownExternallyHeld } from './look/unknown-lent.ts';
 export { WatchedClock } from './look/watched-clock.ts';
 export { adoptionFrom } from './observe/adoption.ts';
-export { type Observation, observe, observeAnew } from './observe/observe.ts';
+export { type Observation, observe, observeWithRetry } from './observe/observe.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
 export { aheadIn } from './report/ahead.ts';
 export { type Damage, damageIn } from './report/damage.ts';
@@ -192,7 +192,7 @@ export {
 } from './report/verify.ts';
 export { Contention } from './scheduling/contention.ts';
 export { inParallel, tryAll } from './scheduling/in-parallel.ts';
-export { type Places, Turns } from './scheduling/turns.ts';
+export { type Limits, FairSemaphore } from './scheduling/turns.ts';
 export { WorkQueue } from './scheduling/work-queue.ts';
 export { type BoundedServer, NO_SUCH_PAGE, type PageAnswer, serveBounded } from './serving/bounded-server.ts';
 export { hostIn } from './serving/hosts.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseResources, plan } from '@handover/core';
 import { after, PrivateKey, parseCertificates, second } from '@handover/material';
 import { expect, test } from 'vitest';
-import { converge, observeAnew, readYaml } from '../src/index.ts';
+import { converge, observeWithRetry, readYaml } from '../src/index.ts';
 import { Directories, loaded, visible } from './directories.ts';
 import { faultyFiles, Killed, killsAt } from './faulty-files.ts';
 import { accepts, MESH } from './world.ts';
@@ -109,7 +109,7 @@ export const testKills = (every: number): void => {
             'tls.key',
           ]);
         const home = directories.home(path);
-        const { seen, responsibilities, now } = await observeAnew(loaded(home, RESOURCES).fresh, MESH_ID);
+        const { seen, responsibilities, now } = await observeWithRetry(loaded(home, RESOURCES).fresh, MESH_ID);
         expect(plan(seen, responsibilities.policy, now).actions).toEqual([]);
       }
     });

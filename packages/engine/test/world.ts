@@ -24,7 +24,7 @@ import {
   type ProfileWriter,
   type Readers,
   type StoredObject,
-  takeLook,
+  readSnapshot,
 } from '../src/index.ts';
 
 /** A deck of keys used in turn, so that tests do not spend time on key generation; nothing depends on distinct keys. */
@@ -73,12 +73,12 @@ export interface Parts
 export const on = ({ cached, ...parts }: Parts, resources: Catalogue): Home => ({
   ...parts,
   requests: { ask: async () => {}, done: async () => {}, ...parts.requests },
-  fresh: () => takeLook(parts, () => resources),
+  fresh: () => readSnapshot(parts, () => resources),
   cached:
     cached &&
     (() => {
       const { objects, authorities, requests, evidence } = cached;
-      return takeLook({ ...parts, objects, authorities, requests, evidence }, () => resources);
+      return readSnapshot({ ...parts, objects, authorities, requests, evidence }, () => resources);
     }),
 });
 

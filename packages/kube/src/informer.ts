@@ -7,7 +7,7 @@ import type { KubeReader } from './kube.ts';
 import { ListWatch } from './list-watch.ts';
 import type { KubeObject } from './object.ts';
 import { Projection } from './projection.ts';
-import { troubleOf } from './trouble.ts';
+import { classifyWatchError } from './trouble.ts';
 import { anyOf } from './wait.ts';
 import { step, type WatchInput, type WatchState } from './watch-state.ts';
 
@@ -165,7 +165,7 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
 
   #failed(error: Error): void {
     this.#lastError = error;
-    this.#input({ is: 'failed', trouble: troubleOf(error, this.#state) });
+    this.#input({ is: 'failed', trouble: classifyWatchError(error, this.#state) });
     this.#listeners.emit('trouble', error);
   }
 

@@ -1,12 +1,12 @@
 import type { HandoverError } from '@handover/material';
 import { type ApiStatus, apiCause } from './api-error.ts';
 import { isCode } from './error.ts';
-import type { Trouble, WatchState } from './watch-state.ts';
+import type { WatchError, WatchState } from './watch-state.ts';
 
 const NO_STREAM = ['KUBE_STREAM_UNSUPPORTED', 'KUBE_INVALID', 'KUBE_BAD_REQUEST'];
 
 /** What an error means to the state machine of a watch. An unknown error is a refusal: wait and try again. */
-export function troubleOf(error: Error, state: WatchState): Trouble {
+export function classifyWatchError(error: Error, state: WatchState): WatchError {
   if (isCode(error, 'KUBE_GONE')) return { kind: 'gone' };
   if (isCode(error, 'KUBE_WATCH_SILENT')) return { kind: 'silent' };
   const streaming = state.at === 'listing' && state.mode === 'stream';

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { backoff, step, type Trouble, type WatchInput, type WatchState } from './watch-state.ts';
+import { backoff, step, type WatchError, type WatchInput, type WatchState } from './watch-state.ts';
 
 const run = (inputs: readonly WatchInput[], from: WatchState = { at: 'idle' }, random = 0): WatchState =>
   inputs.reduce((state, input) => step(state, input, random), from);
 
 const start: WatchInput = { is: 'start', mode: 'stream' };
-const failed = (trouble: Trouble): WatchInput => ({ is: 'failed', trouble });
+const failed = (trouble: WatchError): WatchInput => ({ is: 'failed', trouble });
 const watching: WatchState = { at: 'watching', mode: 'stream', from: '7', failures: 0 };
 
 describe('the states of a watch', () => {
@@ -74,8 +74,8 @@ describe('the states of a watch', () => {
     expect(backoff(3, 30_000, 1)).toBe(2_000);
   });
 
-  const trouble: fc.Arbitrary<Trouble> = fc.oneof(
-    fc.constantFrom<Trouble>(
+  const trouble: fc.Arbitrary<WatchError> = fc.oneof(
+    fc.constantFrom<WatchError>(
       { kind: 'gone' },
       { kind: 'unsupported' },
       { kind: 'unreachable' },

@@ -2,7 +2,7 @@
 export type ListMode = 'stream' | 'pages' | 'whole';
 
 /** Why a list or a watch failed. */
-export type Trouble =
+export type WatchError =
   /** 410: the server has forgotten the version, or the page. */
   | { readonly kind: 'gone' }
   /** The server has no streaming lists. */
@@ -31,7 +31,7 @@ export type WatchInput =
   | { readonly is: 'progressed'; readonly version: string }
   /** The server ended the watch. `barren`: at once, and without an event. */
   | { readonly is: 'ended'; readonly barren: boolean }
-  | { readonly is: 'failed'; readonly trouble: Trouble }
+  | { readonly is: 'failed'; readonly trouble: WatchError }
   | { readonly is: 'waited' }
   | { readonly is: 'stop' };
 
@@ -50,7 +50,7 @@ const again = (state: Resumable): Resumable => ({ ...state, failures: state.fail
 
 const waiting = (next: Resumable, delay: number): WatchState => ({ at: 'waiting', delay, next });
 
-function afterTrouble(state: Resumable, trouble: Trouble, random: number): WatchState {
+function afterTrouble(state: Resumable, trouble: WatchError, random: number): WatchState {
   const next = again(state);
   const { failures } = state;
   switch (trouble.kind) {

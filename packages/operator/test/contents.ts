@@ -2,7 +2,7 @@ import { digestOf, type FileData, filesFrom } from '@handover/engine';
 import { configMaps, type Kube, secrets } from '@handover/kube';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { OneByOne } from '../src/objects/fresh.ts';
+import { GetByName } from '../src/objects/fresh.ts';
 import { kindsWith } from '../src/objects/kinds.ts';
 import { ObjectStore } from '../src/objects/object-store.ts';
 import { OwnWritesCache } from '../src/objects/own-writes-cache.ts';
@@ -16,10 +16,10 @@ const { signal } = new AbortController();
 const kinds = kindsWith({ version: 'v1' });
 
 const storeOn = (kube: Kube, isWhole: boolean) => {
-  const source = new OneByOne({ kube, kinds, signal }, () => []);
+  const source = new GetByName({ kube, kinds, signal }, () => []);
   const store = new ObjectStore({
     kube,
-    swift: kube,
+    caBundleClient: kube,
     kinds,
     namespace: 'own',
     cache: new OwnWritesCache(source, source, kube.clock),

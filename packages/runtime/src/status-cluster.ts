@@ -5,7 +5,7 @@ import { LineSocket } from './line-socket.ts';
 import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
-import type { Roll } from './status-roll.ts';
+import type { ProcessRegistry } from './status-roll.ts';
 import { warn } from './warn.ts';
 
 /** Tries, and time, before a place counts as taken by a program that is not of this group. */
@@ -28,7 +28,7 @@ export interface Lead {
 }
 
 /** A place where exactly one process of a group answers. */
-export interface Seat {
+export interface Endpoint {
   /** Begins to answer. Rejects with EADDRINUSE while another process does. */
   lead(group: Group): Promise<Lead>;
   /** Connects to the process that answers; undefined when it does not take this process. */
@@ -47,7 +47,7 @@ export interface Group {
 type Own = () => readonly SourceStatus[] | undefined;
 
 /** Which processes belong to a group. */
-export interface Kin {
+export interface Membership {
   /** When a running process of the group began; undefined for any other. */
   birthOf(pid: number): string | undefined;
   /** Processes that must answer, whether they have come or not. */
@@ -57,26 +57,26 @@ export interface Kin {
 }
 
 /** A process alone or, in the primary of a cluster, with its workers. */
-export const withOwnWorkers: Kin = {
+export const withOwnWorkers: Membership = {
   birthOf: (pid) => (ownWorkers().includes(pid) ? birthOf(pid) : undefined),
   expected: ownWorkers,
   enter: async () => () => undefined,
 };
 
 /** Processes on the roll: of one parent (the primary of a cluster), or all of this user. */
-export const kinOn = (roll: Roll | undefined, parent: number | undefined): Kin => ({
+export const membershipOn = (registry: ProcessRegistry | undefined, parent: number | undefined): Membership => ({
   birthOf: (pid) => birthOf(pid, parent),
-  expected: () => roll?.pids() ?? [],
-  enter: () => roll?.enter() ?? withOwnWorkers.enter(),
+  expected: () => registry?.pids() ?? [],
+  enter: () => registry?.enter() ?? withOwnWorkers.enter(),
 });
 
-export function groupOf(own: Own, known: readonly number[], kin: Kin, clock: Clock): Group {
+export function groupOf(own: Own, known: readonly number[], membership: Membership, clock: Clock): Group {
   let changed: () => void = () => undefined;
   const siblings = new Siblings({
     clock,
     known,
-    birthOf: kin.birthOf,
-    expected: kin.expected,
+    birthOf: membership.birthOf,
+    expected: membership.expected,
     changed: () => changed(),
   });
   return {
@@ -97,9 +97,9 @@ type Role =
  * when it ends, one of them takes its place and knows which processes to wait for. The primary of a cluster need not load this package (PM2).
  */
 export class Worker {
-  readonly #seat: Seat;
+  readonly #endpoint: Endpoint;
   readonly #own: Own;
-  readonly #kin: Kin;
+  readonly #membership: Membership;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
   /** Takes this process off the roll. */
@@ -110,16 +110,16 @@ export class Worker {
   #hold: Timer | undefined;
   #entering: Promise<void> = Promise.resolve();
 
-  constructor(seat: Seat, own: Own, kin: Kin, clock: Clock) {
-    this.#seat = seat;
+  constructor(endpoint: Endpoint, own: Own, membership: Membership, clock: Clock) {
+    this.#endpoint = endpoint;
     this.#own = own;
-    this.#kin = kin;
+    this.#membership = membership;
     this.#clock = clock;
   }
 
   /** From now on the others wait for this process. Call it before the files are read that the status will show. */
   async announce(): Promise<void> {
-    this.#unlist ??= await this.#kin.enter();
+    this.#unlist ??= await this.#membership.enter();
   }
 
   /** Rejects when the place is taken by a program that is not of this group. */
@@ -170,8 +170,8 @@ export class Worker {
 
   async #lead(): Promise<void> {
     const known = this.#members.filter((pid) => pid !== process.pid);
-    const group = groupOf(this.#own, known, this.#kin, this.#clock);
-    const leads = await this.#seat.lead(group);
+    const group = groupOf(this.#own, known, this.#membership, this.#clock);
+    const leads = await this.#endpoint.lead(group);
     const role = { leads, siblings: group.siblings };
     this.#role = role;
     const hold = this.#clock.every(HOLD_MS, () => {
@@ -185,7 +185,7 @@ export class Worker {
   }
 
   async #join(): Promise<boolean> {
-    const socket = await this.#seat.join();
+    const socket = await this.#endpoint.join();
     if (socket === undefined) return false;
     return new Promise((resolve) => {
       const line: LineSocket<Partial<FromSibling>, ToSibling> = new LineSocket(

@@ -9,13 +9,13 @@ import { eventually } from '../test/world.ts';
 import type { StatusDocument } from './index.ts';
 import { LineSocket } from './line-socket.ts';
 import { Siblings } from './siblings.ts';
-import { type Group, kinOn, type Seat, Worker } from './status-cluster.ts';
-import { seatOf } from './status-seats.ts';
+import { type Group, membershipOn, type Endpoint, Worker } from './status-cluster.ts';
+import { endpointFor } from './status-seats.ts';
 
 /** Far above what a close needs. */
 const BOUND_MS = 8_000;
 const SIBLING = 4_000_000;
-const KIN = kinOn(undefined, process.ppid);
+const KIN = membershipOn(undefined, process.ppid);
 let clock: TestClock;
 let scope: Scope;
 beforeEach(() => {
@@ -62,7 +62,7 @@ async function joined(path: string, birth = 'born'): Promise<Socket | undefined>
 const fileWorld = async (birthOf?: () => string | undefined) => {
   const path = scope.volume({}).path('status.json');
   const own = group(birthOf);
-  const lead = await seatOf({ file: path }, KIN, clock).lead(own);
+  const lead = await endpointFor({ file: path }, KIN, clock).lead(own);
   const document = () => JSON.parse(readFileSync(path, 'utf8')) as StatusDocument;
   return { path, own, lead, document, meeting: `${path}.siblings` };
 };
@@ -84,7 +84,7 @@ test('a sibling that comes during the first write of a shared status is in the n
     begin = resolve;
   });
   const slow = { ...own, reports: () => begun.then(() => [{ pid: process.pid, sources: [] }]) };
-  const leading = seatOf({ file: path }, KIN, clock).lead(slow);
+  const leading = endpointFor({ file: path }, KIN, clock).lead(slow);
   await eventually(() => existsSync(`${path}.siblings`));
   await joined(`${path}.siblings`);
   let writes = 0;
@@ -162,7 +162,7 @@ test('a worker that closes while it looks for a new place answers no more', asyn
     free = resolve;
   });
   let begun = false;
-  const seat: Seat = {
+  const endpoint: Endpoint = {
     lead: async () => {
       begun = true;
       await freed;
@@ -176,7 +176,7 @@ test('a worker that closes while it looks for a new place answers no more', asyn
     },
     join: async () => undefined,
   };
-  const worker = new Worker(seat, () => [], KIN, clock);
+  const worker = new Worker(endpoint, () => [], KIN, clock);
   const entered = worker.enter();
   await eventually(() => begun);
   const closed = worker.close();
@@ -192,7 +192,7 @@ test('a file that the parent writes is taken over from a parent of the group, an
   const lead = async (expected: readonly number[]) => {
     writeFileSync(path, document);
     const own = group();
-    const leading = await seatOf({ file: path }, { ...KIN, expected: () => expected }, clock).lead(own);
+    const leading = await endpointFor({ file: path }, { ...KIN, expected: () => expected }, clock).lead(own);
     own.siblings.leave();
     await leading.close();
   };

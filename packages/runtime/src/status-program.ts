@@ -1,9 +1,9 @@
 import type { Clock, HandoverError } from '@handover/material';
 import { RuntimeError } from './error.ts';
 import type { Shown } from './status.ts';
-import { isTaken, kinOn, Worker } from './status-cluster.ts';
-import { Roll } from './status-roll.ts';
-import { seatOf } from './status-seats.ts';
+import { isTaken, membershipOn, Worker } from './status-cluster.ts';
+import { ProcessRegistry } from './status-roll.ts';
+import { endpointFor } from './status-seats.ts';
 import { placeError, placeName, type StatusPlace, serveShown } from './status-server.ts';
 
 const HOLD_MS = 1_000;
@@ -29,11 +29,11 @@ export async function joinProgram(
   // Elsewhere a connection does not tell its user, and no list of processes outlives the process that answers.
   if (process.platform !== 'linux' || place.port === 0) return (shown) => serveShown(place, shown);
   let showing: Shown | undefined;
-  const kin = kinOn(new Roll(place), undefined);
+  const membership = membershipOn(new ProcessRegistry(place), undefined);
   const worker = new Worker(
-    seatOf(place, kin, clock),
+    endpointFor(place, membership, clock),
     () => (showing === undefined ? [] : showing.statuses()),
-    kin,
+    membership,
     clock,
   );
   await worker.announce().catch((cause: unknown) => {

@@ -45,7 +45,7 @@ function linkIn(path: string): string | undefined {
  * and the process. It needs no directory and no answer of a process, and ends with its process. So a process that takes the place
  * knows which others to wait for, even when it has just started.
  */
-export class Roll {
+export class ProcessRegistry {
   readonly #name: string;
   /** Sockets that a process was seen to hold. An inode is another socket's only after this one has ended. */
   readonly #seen = new Map<string, number>();

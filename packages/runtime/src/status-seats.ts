@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Clock } from '@handover/material';
 import { isOwnConnection } from './cluster-process.ts';
-import type { Group, Kin, Lead, Seat } from './status-cluster.ts';
+import type { Group, Membership, Lead, Endpoint } from './status-cluster.ts';
 import { renderDocument } from './status-document.ts';
 import { keepFile } from './status-file.ts';
 import {
@@ -34,7 +34,7 @@ const rendererOf =
 const reachable = (host: string | undefined): string =>
   host === undefined || host === '0.0.0.0' || host === '::' ? 'localhost' : host;
 
-const portSeat = (options: StatusPlace, clock: Clock): Seat => ({
+const portEndpoint = (options: StatusPlace, clock: Clock): Endpoint => ({
   lead: async (group) => {
     const server = documentServer(rendererOf(options, group, clock));
     takeSiblings(server, group.siblings, isOwnConnection);
@@ -67,12 +67,12 @@ const isOwn = (path: string): boolean =>
 /** In a group the process that holds the meeting point does the work. */
 const withMeetingPoint = (
   path: string,
-  kin: Kin | undefined,
+  membership: Membership | undefined,
   clock: Clock,
   work: (group: Group) => Promise<Omit<Lead, 'isHeld'>>,
-): Seat => ({
+): Endpoint => ({
   lead: async (group) => {
-    if (kin === undefined) return { ...(await work(group)), isHeld: always };
+    if (membership === undefined) return { ...(await work(group)), isHeld: always };
     const point = meetingPoint(path);
     const meeting: Server = createServer((_request, response) => response.destroy()).unref();
     takeSiblings(meeting, group.siblings, always);
@@ -100,17 +100,17 @@ const withMeetingPoint = (
   },
 });
 
-const socketSeat = (options: StatusPlace, path: string, kin: Kin | undefined, clock: Clock): Seat =>
-  withMeetingPoint(path, kin, clock, async (group) => {
+const socketEndpoint = (options: StatusPlace, path: string, membership: Membership | undefined, clock: Clock): Endpoint =>
+  withMeetingPoint(path, membership, clock, async (group) => {
     const server = documentServer(rendererOf(options, group, clock));
     await listenOnSocket(server, path, READABLE, clock);
     return { port: undefined, changed: nothing, close: () => closeServer(server) };
   });
 
-const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined, clock: Clock): Seat => {
+const fileEndpoint = (options: StatusPlace, path: string, membership: Membership | undefined, clock: Clock): Endpoint => {
   // Another one after the parent has ended.
-  const stranger = () => (kin?.expected().includes(process.ppid) ? undefined : process.ppid);
-  return withMeetingPoint(path, kin, clock, async (group) => {
+  const stranger = () => (membership?.expected().includes(process.ppid) ? undefined : process.ppid);
+  return withMeetingPoint(path, membership, clock, async (group) => {
     const file = await keepFile(path, rendererOf(options, group, clock), stranger, clock);
     group.onChange(file.changed);
     file.changed(); // a sibling may have come during the first write
@@ -119,8 +119,8 @@ const fileSeat = (options: StatusPlace, path: string, kin: Kin | undefined, cloc
 };
 
 /** Where the options say, for a process alone or for a group. */
-export const seatOf = (options: StatusPlace, kin: Kin | undefined, clock: Clock): Seat => {
-  if (options.file !== undefined) return fileSeat(options, resolve(options.file), kin, clock);
-  if (options.socket !== undefined) return socketSeat(options, resolve(options.socket), kin, clock);
-  return portSeat(options, clock);
+export const endpointFor = (options: StatusPlace, membership: Membership | undefined, clock: Clock): Endpoint => {
+  if (options.file !== undefined) return fileEndpoint(options, resolve(options.file), membership, clock);
+  if (options.socket !== undefined) return socketEndpoint(options, resolve(options.socket), membership, clock);
+  return portEndpoint(options, clock);
 };

@@ -5,9 +5,9 @@ import { isClusterWorker } from './cluster-process.ts';
 import { withDefaultTrust } from './default-trust.ts';
 import { RuntimeError } from './error.ts';
 import { type Shown, type StatusSource, shownOf } from './status.ts';
-import { groupOf, kinOn, Worker, withOwnWorkers } from './status-cluster.ts';
-import { Roll } from './status-roll.ts';
-import { seatOf } from './status-seats.ts';
+import { groupOf, membershipOn, Worker, withOwnWorkers } from './status-cluster.ts';
+import { ProcessRegistry } from './status-roll.ts';
+import { endpointFor } from './status-seats.ts';
 import { warn } from './warn.ts';
 
 /**
@@ -73,9 +73,9 @@ export function placeError(options: StatusPlace, cause: unknown): HandoverError 
 }
 
 async function serveInWorker(options: StatusPlace, shown: Shown, clock: Clock): Promise<StatusServer> {
-  const roll = process.platform === 'linux' ? new Roll(options) : undefined;
-  const kin = kinOn(roll, process.ppid);
-  const worker = new Worker(seatOf(options, kin, clock), () => shown.statuses(), kin, clock);
+  const registry = process.platform === 'linux' ? new ProcessRegistry(options) : undefined;
+  const membership = membershipOn(registry, process.ppid);
+  const worker = new Worker(endpointFor(options, membership, clock), () => shown.statuses(), membership, clock);
   await worker.enter().catch(async (error: unknown) => {
     await worker.close(); // the others need not wait for it
     throw error;
@@ -86,7 +86,7 @@ async function serveInWorker(options: StatusPlace, shown: Shown, clock: Clock): 
 
 async function serveAlone(options: StatusPlace, shown: Shown, clock: Clock): Promise<StatusServer> {
   const group = groupOf(() => shown.statuses(), [], withOwnWorkers, clock);
-  const { port, changed, close } = await seatOf(options, undefined, clock).lead(group);
+  const { port, changed, close } = await endpointFor(options, undefined, clock).lead(group);
   // The heartbeat carries failures.
   shown.onChange(changed);
   return {

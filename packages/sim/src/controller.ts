@@ -1,5 +1,5 @@
 import type { Plan } from '@handover/core';
-import { type AuthorityOutcome, observeAnew, type Planner, reconcile, WatchedClock } from '@handover/engine';
+import { type AuthorityOutcome, observeWithRetry, type Planner, reconcile, WatchedClock } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
 import { describeActions, sameTarget } from './describe.ts';
 import { readyButRefused } from './ready-check.ts';
@@ -127,7 +127,7 @@ export class SimulatedController {
     // Refused writes in another namespace are tried again.
     if (plan.actions.length === 0 || refused.length > 0) return;
     wire.refresh();
-    const { seen, responsibilities, now } = await observeAnew(wire.home.fresh, SIMULATED_AUTHORITY);
+    const { seen, responsibilities, now } = await observeWithRetry(wire.home.fresh, SIMULATED_AUTHORITY);
     const again = this.#stage.strategy.plan(seen, responsibilities.policy, now);
     const repeated = again.actions.find((action) => plan.actions.some((done) => sameTarget(done, action)));
     if (repeated === undefined) return;

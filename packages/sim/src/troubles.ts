@@ -7,7 +7,7 @@ import { ELSEWHERE, PLANTED, SIMULATED_AUTHORITY } from './resources.ts';
 import type { World } from './world.ts';
 
 /** Plans the events of this world: its rotation, and everything that goes wrong meanwhile. */
-export const troubles = (world: World): void => {
+export const scheduleFaults = (world: World): void => {
   const { random, setup, store } = world;
   const { faults, window } = setup;
   const at = (share: number, act: () => void): void => world.later(share * window, act);

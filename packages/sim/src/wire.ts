@@ -5,12 +5,12 @@ import {
   CreationDates,
   type Home,
   idOf,
-  type LookClock,
+  type HomeClock,
   type ObjectId,
   OutputPreparer,
   type Readers,
   type StoredObject,
-  takeLook,
+  readSnapshot,
 } from '@handover/engine';
 import { duration, HandoverError, minute, second } from '@handover/material';
 import { SimError } from './error.ts';
@@ -58,7 +58,7 @@ export class Wire {
   /** Everything is answered in the same instant: nothing else in the world moves. */
   immediate = false;
 
-  constructor(stage: Stage, clock: LookClock, die: () => void, resumed: () => void) {
+  constructor(stage: Stage, clock: HomeClock, die: () => void, resumed: () => void) {
     this.#stage = stage;
     this.#die = die;
     this.#resumed = resumed;
@@ -193,7 +193,7 @@ export class Wire {
     this.#resumed();
   }
 
-  #homeWith(clock: LookClock): Home {
+  #homeWith(clock: HomeClock): Home {
     const { store, certificates, found } = this.#stage;
     const fresh = this.#readers(clock, {
       objects: () => store.objects,
@@ -212,8 +212,8 @@ export class Wire {
       ask: async (read) => read(),
     });
     return {
-      fresh: () => takeLook(fresh, () => this.#ask(() => store.catalogue)),
-      cached: found ? () => takeLook(cached, () => has().catalogue) : undefined,
+      fresh: () => readSnapshot(fresh, () => this.#ask(() => store.catalogue)),
+      cached: found ? () => readSnapshot(cached, () => has().catalogue) : undefined,
       objects: {
         write: (id, expect, make) =>
           this.#send(() => {
@@ -261,7 +261,7 @@ export class Wire {
     };
   }
 
-  #readers(clock: LookClock, { objects, authority, consumers, ask }: Reads): Readers {
+  #readers(clock: HomeClock, { objects, authority, consumers, ask }: Reads): Readers {
     const { store, found, cacheLag } = this.#stage;
     return {
       objects: {

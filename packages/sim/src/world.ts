@@ -15,7 +15,7 @@ import { type Content, conflict, SimulatedStore } from './store.ts';
 import type { Strategy } from './strategies.ts';
 import type { SimulatedSurroundings, Traits } from './traits.ts';
 import { faultsIn, transitionOf } from './transition-of.ts';
-import { troubles, worstMoment } from './troubles.ts';
+import { scheduleFaults, worstMoment } from './troubles.ts';
 
 /** When every world begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);
@@ -107,7 +107,7 @@ export class World implements SimulatedSurroundings, Stage {
     const first = new SimulatedController('one', this);
     this.controllers.push(first);
     first.start();
-    troubles(this);
+    scheduleFaults(this);
     this.later(this.setup.window, () => {
       this.stormy = false;
       this.faults = faultsNow(this.setup.faults, this.stormy, this.strategy.name);

@@ -4,11 +4,11 @@ import {
   digestOf,
   type FileData,
   type Home,
-  type Look,
+  type Snapshot,
   type ObjectRecord,
   type StoredObject,
   sealed,
-  type TakeLook,
+  type ReadSnapshot,
 } from '@handover/engine';
 import type { FaultName } from '../src/faults.ts';
 import type { SimulationFailure } from '../src/invariant.ts';
@@ -54,9 +54,9 @@ export const shows = async (
 const showing =
   (changed: (id: string, stored: Recorded) => Recorded) =>
   (home: Home): Home => {
-    const believing = (take: TakeLook) => async (): Promise<Look> => {
-      const look = await take();
-      const { objects, authorities } = look;
+    const believing = (readReal: ReadSnapshot) => async (): Promise<Snapshot> => {
+      const snapshot = await readReal();
+      const { objects, authorities } = snapshot;
       const read = async (id: string): Promise<StoredObject | undefined> => {
         const [stored, authority] = [await objects.read(id), await authorities.load(SIMULATED_AUTHORITY)];
         if (stored?.record === undefined || authority === undefined) return stored;
@@ -64,7 +64,7 @@ const showing =
         const seal = sealed(id, shown.record, SIMULATED_AUTHORITY, authority.sealKey);
         return { ...shown, ...claimOf(shown.record, seal) };
       };
-      return { ...look, objects: { ...objects, read } };
+      return { ...snapshot, objects: { ...objects, read } };
     };
     return { ...home, fresh: believing(home.fresh), cached: home.cached && believing(home.cached) };
   };

@@ -42,11 +42,11 @@ interface Checked {
 }
 
 const check = (flags: Flags, auth: string | undefined, context: Context): Promise<Checked> =>
-  withHome(flags, context, async ({ look: take }) => {
-    const look = await take();
+  withHome(flags, context, async ({ read }) => {
+    const snapshot = await read();
     const only = auth === undefined ? undefined : authorityArgument(auth);
     const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
-    const { found, unusable } = await survey(look, only, (id) => standingOf(take, id));
+    const { found, unusable } = await survey(snapshot, only, (id) => standingOf(read, id));
     const seen = found.map(({ observation }) => observation.responsibilities.id);
     const others = unusable.flatMap(({ kind, id }) => (kind === 'Authority' ? [id] : []));
     return {
@@ -55,8 +55,8 @@ const check = (flags: Flags, auth: string | undefined, context: Context): Promis
       findings: [
         ...unusable.map(findingOf),
         ...found.flatMap((standing) => findingsIn(standing, thresholds)),
-        ...(only === undefined ? await otherHooksIn(look, found) : []),
-        ...(await strandedIn(look, only)).map(({ object, problem }) => ({
+        ...(only === undefined ? await otherHooksIn(snapshot, found) : []),
+        ...(await strandedIn(snapshot, only)).map(({ object, problem }) => ({
           severity: 'warning' as const,
           authority: null,
           text: `${object}: ${problem}`,

@@ -105,10 +105,10 @@ Examples:
       withHome(flags, context, async (open) => {
         const { home } = open;
         const authority = authorityArgument(auth);
-        const look = await open.look();
-        authorityIn(look.catalogue, authority);
+        const snapshot = await open.read();
+        authorityIn(snapshot.catalogue, authority);
         const { generation } = flags;
-        const state = (await look.authorities.load(authority))?.state;
+        const state = (await snapshot.authorities.load(authority))?.state;
         const found = state?.generations.find(({ number }) => number === generation);
         if (found === undefined) {
           const there =
@@ -127,14 +127,14 @@ Examples:
           const said = `the dry run failed, so the peers that would fail are not known: ${line}`;
           context.stderr.write(`${flags.json === true ? errorJson(code, said) : said}\n`);
         };
-        const before = await standingOf(open.look, authority).catch(orUnknown);
+        const before = await standingOf(open.read, authority).catch(orUnknown);
         // Asked for first: a dry run that fails or takes long must not keep a stolen key in trust.
         if (isAsked) await home.requests.ask({ authority, distrust: generation });
         const asked = { distrust: [generation] };
         const was = before && materialIn(before.observation);
         const matrix = already
           ? undefined
-          : await verifyAuthority(home, look, authority, asked, was).catch(orUnknown);
+          : await verifyAuthority(home, snapshot, authority, asked, was).catch(orUnknown);
         const consumers = (before?.status.consumers ?? []).map(({ name, kind }) => ({ name, kind }));
         const elsewhere = before === undefined ? [] : usersOf(retainedIn(before, generation));
         const timeout = (flags.preset ?? flags.file) === undefined ? TIMEOUT.request : TIMEOUT.restarts;

@@ -59,7 +59,7 @@ export const define: Define = (command, context) => {
     };
     const end = new AbortController();
     const { kube } = await connectKube(flags, end.signal, { ...reports, rate: RATE });
-    const { kube: swift } = await connectKube(flags, end.signal, { ...reports, rate: false });
+    const { kube: caBundleClient } = await connectKube(flags, end.signal, { ...reports, rate: false });
     const board: Board = new Board({
       title: namespace,
       now: () => context.clock.now(),
@@ -69,7 +69,7 @@ export const define: Define = (command, context) => {
     });
     const operator: Operator = new Operator({
       kube,
-      swift,
+      caBundleClient,
       namespace,
       identity: `${process.env.POD_NAME ?? hostname()}-${randomBytes(4).toString('hex')}`,
       scope: {

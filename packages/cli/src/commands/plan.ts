@@ -4,7 +4,7 @@ import {
   hookLine,
   hookStanding,
   hooksIn,
-  observeAnew,
+  observeWithRetry,
   remarksOn,
   survey,
   unusableLine,
@@ -31,12 +31,12 @@ Examples:
   $ handover plan --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ look }) => {
-        const seen = await look();
+      withHome(flags, context, async ({ read }) => {
+        const seen = await read();
         const { catalogue, facts } = seen;
         const only = auth === undefined ? undefined : authorityArgument(auth);
         const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {
-          const { seen: observed, responsibilities, now } = await observeAnew(look, id);
+          const { seen: observed, responsibilities, now } = await observeWithRetry(read, id);
           const { policy, refused } = responsibilities;
           const resting = restsOnTime(observed, policy);
           return { authority: id, plan: plan(observed, policy, now), refused, restsOnTime: resting };

@@ -27,7 +27,7 @@ const namingRotation =
 /** Verifiers of other namespaces that a rotation from now on would overtake. */
 const behindNow = async (open: OpenHome, authority: AuthorityId): Promise<readonly string[]> => {
   try {
-    const { plan } = await standingOf(open.look, authority);
+    const { plan } = await standingOf(open.read, authority);
     return plan.notes.flatMap(({ code, object, message }) =>
       code === 'BehindElsewhere' ? [`note: ${object}: ${message}`] : [],
     );
@@ -67,7 +67,7 @@ Examples:
       const advice = `it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate ${authority} --id ${id} --wait --home ${flags.home}`;
       const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout, advice };
       const { by, ...standing } = await withHome(flags, context, async (open) => {
-        const { catalogue, authorities, facts } = await open.look();
+        const { catalogue, authorities, facts } = await open.read();
         authorityIn(catalogue, authority);
         const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
         if (!known) {

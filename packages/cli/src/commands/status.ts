@@ -1,4 +1,4 @@
-import { type AuthorityId, type Look, type Status, statusOf } from '@handover/engine';
+import { type AuthorityId, type Snapshot, type Status, statusOf } from '@handover/engine';
 import { HandoverError } from '@handover/material';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
@@ -22,7 +22,7 @@ const withoutDue = (status: Status): object => ({
 });
 
 const revisionsIn = async (
-  { authorities, catalogue }: Look,
+  { authorities, catalogue }: Snapshot,
   only: AuthorityId | undefined,
 ): Promise<string> => {
   const revisionOf = async (id: AuthorityId): Promise<unknown> => {
@@ -63,8 +63,8 @@ Examples:
         const only = auth === undefined ? undefined : authorityArgument(auth);
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ status: Status; revisions: string; at: number }> => {
-          const revisions = await revisionsIn(await open.look(), only);
-          return { status: await statusOf(open.look, only), revisions, at: context.clock.monotonic() };
+          const revisions = await revisionsIn(await open.read(), only);
+          return { status: await statusOf(open.read, only), revisions, at: context.clock.monotonic() };
         };
         const textOf = (status: Status): string =>
           flags.json === true
@@ -87,7 +87,7 @@ Examples:
           if (signal.aborted) return;
           open.reload();
           const isOld = context.clock.monotonic() - looked.at > goodForMs(looked.status);
-          if (isOld || (await revisionsIn(await open.look(), only)) !== looked.revisions)
+          if (isOld || (await revisionsIn(await open.read(), only)) !== looked.revisions)
             looked = await look();
         }
       }),

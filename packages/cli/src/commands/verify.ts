@@ -28,15 +28,15 @@ Examples:
   $ handover verify --home kube`,
     )
     .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, look: take }) => {
-        const look = await take();
+      withHome(flags, context, async ({ home, read }) => {
+        const snapshot = await read();
         const only = auth === undefined ? undefined : authorityArgument(auth);
-        const { found: matrices, unusable } = await survey(look, only, (id) =>
-          verifyAuthority(home, look, id),
+        const { found: matrices, unusable } = await survey(snapshot, only, (id) =>
+          verifyAuthority(home, snapshot, id),
         );
         const failing = matrices.reduce((count, { failingCount }) => count + failingCount, 0);
-        const stranded = await strandedIn(look, only);
-        const trustBundles = only === undefined ? await staticDamage(look) : [];
+        const stranded = await strandedIn(snapshot, only);
+        const trustBundles = only === undefined ? await staticDamage(snapshot) : [];
         const problems = [...matrices.flatMap((matrix) => matrix.problems), ...trustBundles, ...stranded];
         const ok = failing === 0 && problems.length === 0 && unusable.length === 0;
         if (!ok) context.exitCode = 1;

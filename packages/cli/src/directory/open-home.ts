@@ -97,7 +97,7 @@ export const directory: HomeOpener = {
     if (resources !== undefined) load();
     return {
       home,
-      look: resources === undefined ? home.fresh : betweenRuns(home.fresh),
+      read: resources === undefined ? home.fresh : betweenRuns(home.fresh),
       reload: () => void load(),
       worker: () => workerOn(home, load),
       close: () => {},

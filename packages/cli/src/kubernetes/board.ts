@@ -8,10 +8,10 @@ const NOTHING: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
 /** The status of everything that belongs to no authority, from the operator's memory. */
 export const restOf = async (operator: Operator, board: Board): Promise<RestShown> => {
   if (operator.home === undefined) return NOTHING;
-  const look = await operator.home.cached();
-  board.keepOnly(new Set(look.catalogue.authorities.keys()));
-  const rest = await restOfStatus(look);
-  return { ...rest, remarks: [...(look.catalogue.leftOut ?? []).map(unusableLine), ...rest.remarks] };
+  const snapshot = await operator.home.cached();
+  board.keepOnly(new Set(snapshot.catalogue.authorities.keys()));
+  const rest = await restOfStatus(snapshot);
+  return { ...rest, remarks: [...(snapshot.catalogue.leftOut ?? []).map(unusableLine), ...rest.remarks] };
 };
 
 const ASIDE_EVERY_MS = 2_000;

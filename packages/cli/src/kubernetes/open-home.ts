@@ -56,7 +56,7 @@ const unkept = async (
     work: (authority) => advance(home, authority),
     close: async () => {},
   });
-  return { home, look: betweenRuns(home.fresh), reload: () => {}, worker, close };
+  return { home, read: betweenRuns(home.fresh), reload: () => {}, worker, close };
 };
 
 export const kubernetes: HomeOpener = {

@@ -14,7 +14,7 @@ export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.t
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export type { Blocker } from './gates.ts';
-export { elsewhereEnds, type Lending, lending, withLent } from './lending.ts';
+export { elsewhereEnds, type ExternalSigning, recordExternalSigning, withExternalDates } from './lending.ts';
 export {
   type ClockDoubt,
   type ConsumerSeen,

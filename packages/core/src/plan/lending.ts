@@ -59,7 +59,7 @@ export const roundedEnd = (
 ): Instant => instant(Math.min(Math.ceil(notAfter / step) * step, caEnd));
 
 /** A leaf that another program asks for. */
-export interface Lending {
+export interface ExternalSigning {
   readonly notAfter: Instant;
   /** No object will show it. */
   readonly isUnseen: boolean;
@@ -73,7 +73,7 @@ export interface Lending {
  * The state to write before the current CA signs a leaf for another program; undefined: the state covers it already. The revision stays:
  * nothing is derived from what is raised. Dates are rounded up: to whole hours for pods, whose leaves live for hours, else to whole days.
  */
-export const lending = (state: AuthorityState, asked: Lending): AuthorityState | undefined => {
+export const recordExternalSigning = (state: AuthorityState, asked: ExternalSigning): AuthorityState | undefined => {
   const { notAfter, isUnseen, forPod = false, elsewhere } = asked;
   const raised = (one: Generation): Generation => {
     const end = roundedEnd(notAfter, one, forPod ? hour : day);
@@ -105,7 +105,7 @@ export const lending = (state: AuthorityState, asked: Lending): AuthorityState |
 };
 
 /** A state with what another writer raised meanwhile. */
-export const withLent = (state: AuthorityState, stored: AuthorityState | undefined): AuthorityState => ({
+export const withExternalDates = (state: AuthorityState, stored: AuthorityState | undefined): AuthorityState => ({
   ...state,
   generations: state.generations.map((one) => {
     const other = stored?.generations.find(({ number }) => number === one.number);

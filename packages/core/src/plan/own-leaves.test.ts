@@ -1,7 +1,7 @@
 import { day, hour, type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
-import { lending } from './lending.ts';
+import { recordExternalSigning } from './lending.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
 
 const OBJECT = 'own/podcertificates/web';
@@ -66,7 +66,7 @@ const activated = (elsewhere: { readonly elsewhere?: 'unnamed' } = {}): Story =>
   story.run();
   if (story.authority !== undefined)
     story.authority =
-      lending(story.authority, {
+      recordExternalSigning(story.authority, {
         notAfter: instant(T0 + 3 * day),
         isUnseen: false,
         forPod: true,

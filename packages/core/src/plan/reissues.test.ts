@@ -2,7 +2,7 @@ import { day, duration, hour, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
 import { explain } from './explain.ts';
-import { lending } from './lending.ts';
+import { recordExternalSigning } from './lending.ts';
 import type { ObjectSeen, WrittenBy } from './observed.ts';
 
 /** A Secret that cert-manager writes, with a leaf of the given CA. */
@@ -171,7 +171,7 @@ test('a leaf of another namespace holds no rotation up, and its CA stays trusted
   const story = activated((one) => {
     lent(one, 'far', 'ca1', { asked: 'pending' }, { elsewhere: true });
     const asked = { notAfter: instant(one.now + 90 * day), isUnseen: false, elsewhere: { object: 'far' } };
-    one.authority = one.authority && lending(one.authority, asked);
+    one.authority = one.authority && recordExternalSigning(one.authority, asked);
   });
   story.pass(hour);
   expect(story.run().map(({ kind }) => kind)).toEqual(['retire', 'write-bundle']);

@@ -1,7 +1,7 @@
 import { day, duration, hour, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
 import { anchor, Story, T0 } from '../../test/story.ts';
-import { lending, MOST_NAMED_ELSEWHERE } from './lending.ts';
+import { recordExternalSigning, MOST_NAMED_ELSEWHERE } from './lending.ts';
 import type { ConsumerSeen, ObjectSeen } from './observed.ts';
 import { plan } from './plan.ts';
 import { MOST_RETAINED } from './retained.ts';
@@ -235,7 +235,7 @@ test.each([
 
 test('a leaf elsewhere without a name, such as that of a pod, keeps no names from being known, and no CA for longer than it lives', () => {
   const story = new Mesh();
-  const lent = lending(story.authority ?? expect.fail('no authority'), {
+  const lent = recordExternalSigning(story.authority ?? expect.fail('no authority'), {
     notAfter: instant(story.now + 2 * day),
     isUnseen: false,
     forPod: true,
@@ -379,7 +379,7 @@ test('leaves lent to other namespaces hold nothing up in the own one', () => {
     isUnseen: false,
     elsewhere: { object: 'shop/secrets/x' },
   };
-  const raised = lending(state, asked)?.generations[0];
+  const raised = recordExternalSigning(state, asked)?.generations[0];
   expect(raised).toMatchObject({ elsewhere: { until: T0 + 300 * day } });
   expect(raised?.lentUntil).toBeUndefined();
   expect(raised?.podsUntil).toBeUndefined();

@@ -1,7 +1,7 @@
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { FileData, Home, ObjectId, ObjectRecord, StoredObject } from '../look/home.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import { digestOf } from '../look/stored-object.ts';
 
 /** Whether an object holds exactly this, and we wrote it. */
@@ -14,12 +14,12 @@ export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
 /** Keeps the files of an object at exactly `data`. True when they had to be written. */
 export async function keepFiles(
   home: Home,
-  look: Look,
+  snapshot: Snapshot,
   id: ObjectId,
   data: FileData,
   remembered: Pick<ObjectRecord, 'outputs'> = {},
 ): Promise<boolean> {
-  const stored = await look.objects.read(id);
+  const stored = await snapshot.objects.read(id);
   if (stored?.obstacle !== undefined) throw obstacleError(id, stored.obstacle);
   if (holdsFiles(stored, data)) return false;
   await home.objects.write(id, stored?.version, (at) => ({

@@ -21,7 +21,7 @@ const many = (namespace: string, count: number, key: string): string =>
 /** Which leaves each pass issues that issues any. */
 const passesOver = async (yaml: string, passes: number): Promise<readonly (readonly string[])[]> => {
   const world = new World();
-  world.home = { ...world.home, fairly: true };
+  world.home = { ...world.home, multiTenant: true };
   const known = catalogue(yaml);
   await reconcile(on(world.home, known), 'prod/mesh');
   const issued: (readonly string[])[] = [];
@@ -59,7 +59,7 @@ test('a home of one owner carries out its whole plan', async () => {
 
 test('a pass that writes only bundles elsewhere says that its own leaf is yet to come', async () => {
   const world = new World();
-  world.home = { ...world.home, fairly: true };
+  world.home = { ...world.home, multiTenant: true };
   const yaml = `${AUTHORITY}${leaf('prod', 'web', 'ECDSA-P256')}
 ---
 apiVersion: handover.dev/v1alpha1

@@ -1,5 +1,5 @@
 import { generateKeyAside, type KeyAlgorithm, type KeySource } from '@handover/core';
-import { Turns } from '../scheduling/turns.ts';
+import { FairSemaphore } from '../scheduling/turns.ts';
 
 /** What a key costs, in RSA keys of 2,048 bits (about 0.1 s of one core); 0: nothing worth counting. */
 export const KEY_COST = {
@@ -17,7 +17,7 @@ const PLACES = { inAll: 2, each: 1 } as const;
 export const keyMaker = (
   make: (algorithm: KeyAlgorithm) => ReturnType<KeySource> = generateKeyAside,
 ): KeySource => {
-  const turns = new Turns(PLACES);
+  const semaphore = new FairSemaphore(PLACES);
   return (algorithm, share = '') =>
-    KEY_COST[algorithm] > 0 ? turns.take(share, async () => make(algorithm)) : make(algorithm);
+    KEY_COST[algorithm] > 0 ? semaphore.take(share, async () => make(algorithm)) : make(algorithm);
 };

@@ -2,7 +2,7 @@ import { generateKey } from '@handover/core';
 import { duration, hour, instant, minute } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
 import { catalogue, MESH, on, World } from '../../test/world.ts';
-import { converge, lend } from '../index.ts';
+import { converge, signExternal } from '../index.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);
@@ -27,7 +27,7 @@ const asked = () => {
   } as const;
 };
 const lent = (authorities = world.home.authorities) =>
-  lend(on(world.home, RESOURCES), { authorities, catalogue: RESOURCES }, asked());
+  signExternal(on(world.home, RESOURCES), { authorities, catalogue: RESOURCES }, asked());
 const caBegins = async (): Promise<number> => {
   const record = (await world.home.authorities.load(ID)) ?? expect.fail('no state');
   return Math.max(...[...record.certificates.values()].map(({ notBefore }) => notBefore));

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { desired, issueLeaf, type Leaf, lending, SKEW, withRole } from '@handover/core';
+import { desired, issueLeaf, type Leaf, recordExternalSigning, SKEW, withRole } from '@handover/core';
 import { type Certificate, type Duration, type Instant, instant, parseCertificate } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { entryOf } from '../ledger/entry.ts';
@@ -11,7 +11,7 @@ import { refusalOf } from '../look/may-issue.ts';
 import { authorityIn } from '../look/responsibilities.ts';
 
 /** A leaf that another program asks for: the key is its own. */
-export interface AskedLeaf {
+export interface ExternalRequest {
   readonly authority: AuthorityId;
   /** What it asks for, as a Leaf would. */
   readonly leaf: Leaf;
@@ -26,7 +26,7 @@ export interface AskedLeaf {
   readonly back?: Duration;
 }
 
-export interface LentLeaf {
+export interface ExternalLeaf {
   /** Leaf first, then its cross-certificates. */
   readonly chain: readonly Certificate[];
   /** The bundle of the authority, newest generation first. */
@@ -54,11 +54,11 @@ const certificatesOf = (
  * A leaf for a key that another program holds, under the rules of a Leaf. The state remembers its end, and the log the leaf itself, before it
  * is handed out. `LEAF_REFUSED`: it may not have it. `LEAF_NOT_NOW`: try again.
  */
-export async function lend(
+export async function signExternal(
   home: Home,
   { authorities, catalogue }: { readonly authorities: AuthorityReader; readonly catalogue: Catalogue },
-  asked: AskedLeaf,
-): Promise<LentLeaf> {
+  asked: ExternalRequest,
+): Promise<ExternalLeaf> {
   const { authority: id, leaf } = asked;
   const authority = authorityIn(catalogue, id);
   const record = await authorities.load(id);
@@ -76,7 +76,7 @@ export async function lend(
   // A CA that is younger than `back` would cut the beginning off.
   const begins = back === undefined ? undefined : Math.max(now - back, ca.notBefore);
   const notAfter = instant(Math.min((begins ?? now) + leaf.spec.lifetime, ca.notAfter));
-  const state = lending(record.state, {
+  const state = recordExternalSigning(record.state, {
     notAfter,
     isUnseen: asked.shownIn === undefined && asked.forPod !== true,
     forPod: asked.forPod === true,

@@ -1,7 +1,7 @@
 import { PLATFORM_LABEL } from '@handover/core';
 import type { Catalogue } from '../look/catalogue.ts';
 import type { Home, ObjectId } from '../look/home.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import { filesFrom } from '../look/stored-object.ts';
 import { keepFiles } from './exact-files.ts';
 import { PLATFORM_KEYS } from './file-groups.ts';
@@ -46,7 +46,7 @@ export const factFiles = (
 /** Keeps the facts in one namespace. True when they had to be written. */
 export const keepPlatformFacts = (
   home: Home,
-  look: Look,
+  snapshot: Snapshot,
   namespace: string,
   facts: PlatformFacts,
-): Promise<boolean> => keepFiles(home, look, platformObjectIn(namespace), filesFrom(factFiles(facts)));
+): Promise<boolean> => keepFiles(home, snapshot, platformObjectIn(namespace), filesFrom(factFiles(facts)));

@@ -12,7 +12,7 @@ import {
 import { EngineError } from '../error.ts';
 import { profileObjectOf } from '../look/catalogue.ts';
 import type { FileData, Home, ObjectRecord, StoredObject } from '../look/home.ts';
-import type { ClusterProfile, Look } from '../look/look.ts';
+import type { ClusterProfile, Snapshot } from '../look/look.ts';
 import { digestOf, filesFrom } from '../look/stored-object.ts';
 import { holdsFiles, obstacleError } from './exact-files.ts';
 
@@ -59,11 +59,11 @@ export interface ProfileOutcome {
 const MOST_ROLLOUTS = 3;
 
 const resolvedOr = async (
-  look: Look,
+  snapshot: Snapshot,
   profile: TlsProfile,
 ): Promise<Pick<ProfileOutcome, 'resolved' | 'stale'>> => {
   try {
-    const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
+    const cluster = profile.spec.type === 'OpenShift' ? await snapshot.profiles?.cluster() : undefined;
     const stale = cluster !== undefined && 'found' in cluster ? cluster.stale : undefined;
     return { resolved: resolveProfile(profile, cluster), stale };
   } catch (error) {
@@ -83,15 +83,15 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
 };
 
 /** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
-export async function reconcileProfile(home: Home, look: Look, profile: TlsProfile): Promise<ProfileOutcome> {
+export async function reconcileProfile(home: Home, snapshot: Snapshot, profile: TlsProfile): Promise<ProfileOutcome> {
   const id = profileObjectOf(profile);
-  const { resolved, stale } = await resolvedOr(look, profile);
+  const { resolved, stale } = await resolvedOr(snapshot, profile);
   const refused = resolved instanceof HandoverError;
   const files = refused ? undefined : filesFrom(tlsProfileFiles(resolved));
-  const stored = await look.objects.read(id);
-  const obstacle = stored === undefined ? look.objects.whyAbsent?.(id) : stored.obstacle;
+  const stored = await snapshot.objects.read(id);
+  const obstacle = stored === undefined ? snapshot.objects.whyAbsent?.(id) : stored.obstacle;
   const held = heldIn(stored);
-  const workloads = look.profiles?.workloads(profile) ?? [];
+  const workloads = snapshot.profiles?.workloads(profile) ?? [];
   const plan = planProfile(
     {
       wanted: refused ? undefined : resolved.hash,
@@ -99,10 +99,10 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
       written: files !== undefined && holdsFiles(stored, files),
       obstacle,
       workloads,
-      clockSteadySince: look.clock.steadySince(),
+      clockSteadySince: snapshot.clock.steadySince(),
     },
-    { cacheLag: look.facts.cacheLag, maxConcurrentRollouts: MOST_ROLLOUTS },
-    look.clock.now(),
+    { cacheLag: snapshot.facts.cacheLag, maxConcurrentRollouts: MOST_ROLLOUTS },
+    snapshot.clock.now(),
   );
   let written = held?.intact === true ? held.hash : undefined;
   for (const action of plan.actions) {
@@ -111,7 +111,7 @@ export async function reconcileProfile(home: Home, look: Look, profile: TlsProfi
       if (version === undefined) throw new TypeError(`${action.consumer} has a workload without a version`);
       await home.profiles?.stamp(action.consumer, version, action.hash);
     } else if (files !== undefined) {
-      const before = held ?? heldBefore(look.profiles?.remembered(profile));
+      const before = held ?? heldBefore(snapshot.profiles?.remembered(profile));
       await home.objects.write(id, stored?.version, (at) => ({
         data: files,
         record: recordOf(files, action.hash, before, held === undefined ? undefined : stored?.record, at),
@@ -145,8 +145,8 @@ const recordOf = (
 };
 
 /** As `reconcileProfile`, for a caller that reports obstacles as errors. */
-export async function keepProfile(home: Home, look: Look, profile: TlsProfile): Promise<void> {
-  const { resolved, obstacle } = await reconcileProfile(home, look, profile);
+export async function keepProfile(home: Home, snapshot: Snapshot, profile: TlsProfile): Promise<void> {
+  const { resolved, obstacle } = await reconcileProfile(home, snapshot, profile);
   if (resolved instanceof HandoverError) throw resolved;
   if (obstacle !== undefined) throw obstacleError(profileObjectOf(profile), obstacle);
 }

@@ -3,7 +3,7 @@ import { bundleOf } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { placedTargets } from '../look/catalogue.ts';
 import type { Home } from '../look/home.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import { outputFiles, outputsOfTarget, outputsRecord } from '../look/outputs.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
@@ -15,9 +15,9 @@ export const isStatic = (bundle: TrustBundle): boolean =>
   bundle.spec.sources.every((source) => source.authority === undefined);
 
 /** Writes the targets of a static bundle; one with an authority is that authority's to write. True: something was written. */
-export async function reconcileStaticBundle(home: Home, look: Look, bundle: TrustBundle): Promise<boolean> {
+export async function reconcileStaticBundle(home: Home, snapshot: Snapshot, bundle: TrustBundle): Promise<boolean> {
   if (!isStatic(bundle)) return false;
-  const { certificates, missing } = await extrasOf(look, bundle, undefined);
+  const { certificates, missing } = await extrasOf(snapshot, bundle, undefined);
   if (missing !== undefined) {
     throw new EngineError(
       'SOURCE_MISSING',
@@ -27,8 +27,8 @@ export async function reconcileStaticBundle(home: Home, look: Look, bundle: Trus
   }
   const anchors = bundleOf(certificates).certificates;
   const pem = pemFile(anchors);
-  const placed = placedTargets(bundle, look.catalogue);
-  const outputs = await look.outputs.prepare(
+  const placed = placedTargets(bundle, snapshot.catalogue);
+  const outputs = await snapshot.outputs.prepare(
     new Map(
       placed.flatMap(([id, target]) => {
         const wanted = outputsOfTarget(target);
@@ -40,7 +40,7 @@ export async function reconcileStaticBundle(home: Home, look: Look, bundle: Trus
   await tryAll(placed, 1, async ([id]) => {
     const made = outputs.get(id);
     const data = { [bundleKeyOf(id)]: pem, ...outputFiles(made, { anchors }) };
-    wrote = (await keepFiles(home, look, id, data, outputsRecord(made))) || wrote;
+    wrote = (await keepFiles(home, snapshot, id, data, outputsRecord(made))) || wrote;
   });
   return wrote;
 }

@@ -16,10 +16,10 @@ import { act } from '../act/act.ts';
 import { type AuthorityOutcome, converge, isConflict } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import type { AuthorityId, AuthorityWriter, Home, ObjectWriter } from '../look/home.ts';
-import type { TakeLook } from '../look/look.ts';
+import type { ReadSnapshot } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 import { consentedBy } from '../observe/adoption.ts';
-import { type Observation, observeAnew } from '../observe/observe.ts';
+import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { dueIn } from '../report/status.ts';
 import { refuseLostState, refuseStuck, undecidedBy } from './lost-state.ts';
 import { type NotValid, notValidIn } from './not-valid.ts';
@@ -79,10 +79,10 @@ export const takingOver = (resources: readonly Resource[]): readonly Resource[] 
 
 /** How things stand between two runs of certgen: no process takes over CAs by itself. */
 export const betweenRuns =
-  (take: TakeLook): TakeLook =>
+  (read: ReadSnapshot): ReadSnapshot =>
   async () => {
-    const look = await take();
-    return { ...look, facts: { ...look.facts, adoptsOnlyAsked: true } };
+    const snapshot = await read();
+    return { ...snapshot, facts: { ...snapshot.facts, adoptsOnlyAsked: true } };
   };
 
 /** Of two runs at once each conflict stops one, and the other makes progress. */
@@ -117,7 +117,7 @@ const announcing = (home: Home, id: AuthorityId, onBegin: CertgenOptions['onBegi
   const swap: AuthorityWriter['swap'] = async (which, expect, record) => {
     const next = withRole(record.state, 'next');
     if (which === id && !said && next !== undefined) {
-      const observation = await observeAnew(home.fresh, id);
+      const observation = await observeWithRetry(home.fresh, id);
       const before = observation.record?.state.generations ?? [];
       said = before.every(({ number }) => number !== next.number);
       if (said) onBegin(aheadOf(observation));
@@ -214,13 +214,13 @@ const unnamedRotation = async (home: Home, id: AuthorityId, before: AuthoritySta
 
 /** `--overwrite` is consent to take over the CAs in use, as far as `spec.adopt` allows. */
 const consenting = async (home: Home, id: AuthorityId): Promise<Home> => {
-  const adoption = consentedBy(await observeAnew(home.fresh, id));
+  const adoption = consentedBy(await observeWithRetry(home.fresh, id));
   return { ...home, fresh: async () => ({ ...(await home.fresh()), given: { authority: id, adoption } }) };
 };
 
 /** The first generation consumes the id: a first run that is interrupted and retried does not rotate. */
 const begin = async (home: Home, id: AuthorityId, rotation: string | undefined): Promise<void> => {
-  const observation = await observeAnew(home.fresh, id);
+  const observation = await observeWithRetry(home.fresh, id);
   for (const action of plan(observation.seen, observation.responsibilities.policy, observation.now).actions) {
     await act(home, observation, action.kind === 'mint' ? { ...action, id: rotation ?? action.id } : action);
   }
@@ -239,7 +239,7 @@ const countingWrites = (home: Home): { home: Home; count: () => number } => {
 /** Without `overwrite`: certgen looks after what it made. Secrets of other programs stay as they are, whatever their age. */
 const keepUp = async (home: Home, id: AuthorityId): Promise<Done> => {
   if ((await stateOf(home, id)) === undefined) {
-    const observation = await observeAnew(home.fresh, id);
+    const observation = await observeWithRetry(home.fresh, id);
     const { responsibilities, record, stored, seen } = observation;
     const asked = [...responsibilities.leaves.keys()];
     const foreign = asked.find((object) => stored.has(object));

@@ -2,7 +2,7 @@ import type { ConsumerSeen, Stamp } from '@handover/core';
 import { duration, instant, second } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
-import { type ConsumerFound, CreationDates, converge, observeAnew, reconcile, sealed } from '../index.ts';
+import { type ConsumerFound, CreationDates, converge, observeWithRetry, reconcile, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);
@@ -33,7 +33,7 @@ const cachedHome = (frozen: NonNullable<Parts['cached']>): Parts => {
 
 /** As everything is at this moment, whatever happens later. */
 const frozen = async (): Promise<NonNullable<Parts['cached']>> => {
-  const { stored, record } = await observeAnew(on(world.home, RESOURCES).fresh, ID);
+  const { stored, record } = await observeWithRetry(on(world.home, RESOURCES).fresh, ID);
   return {
     objects: { read: async (id) => stored.get(id), issuedBy: async () => [] },
     authorities: { load: async () => record },
@@ -121,7 +121,7 @@ test('A look during which the clock was set is taken again', async () => {
       },
     },
   };
-  const { now, seen } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  const { now, seen } = await observeWithRetry(on(home, RESOURCES).fresh, ID);
   expect(looks).toBe(2);
   expect(now).toBe(instant(begun - 600 * second));
   expect(seen.steadySince).toBe(now);
@@ -150,7 +150,7 @@ test('An object that is written during a look is read again: dated after the beg
       },
     },
   };
-  const { now } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  const { now } = await observeWithRetry(on(home, RESOURCES).fresh, ID);
   expect(looks).toBe(2);
   expect(now).toBe(world.now);
 });
@@ -207,7 +207,7 @@ test('An instance that was dated in the future never gets a date', async () => {
   const instance = { uid: 'p1', ready: true, stamp: undefined, proofs: [] };
   const { workloadVersion: _, ...base } = restartOnly('v1');
   const consumer: ConsumerSeen = { ...base, instances: [{ ...instance, createdAt: instant(2_000) }] };
-  const { responsibilities } = await observeAnew(on(world.home, RESOURCES).fresh, ID);
+  const { responsibilities } = await observeWithRetry(on(world.home, RESOURCES).fresh, ID);
   let time = 0;
   const observation = new CreationDates({ now: () => instant(time) });
   const dates = async (at: number, from: ConsumerSeen) => {
@@ -264,6 +264,6 @@ test('A Leaf that is asked for in the middle of a rotation is known to be new wh
     ...world.home,
     facts: { ...world.home.facts, askedAt: (leaf) => (leaf === 'default/a' ? instant(5) : undefined) },
   };
-  const { responsibilities } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  const { responsibilities } = await observeWithRetry(on(home, RESOURCES).fresh, ID);
   expect(responsibilities.policy.leaves.map(({ createdAt }) => createdAt)).toEqual([5, undefined]);
 });

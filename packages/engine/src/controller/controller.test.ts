@@ -6,7 +6,7 @@ import { Controller, type ControllerEvent, type Key, keyText, type Reconcilers }
 const MESH = { kind: 'Authority', id: 'shop/mesh' } as const;
 const WEB = { kind: 'TLSProfile', id: 'shop/web' } as const;
 const clock = new TestClock();
-const DONE = { again: undefined };
+const DONE = { requeueAt: undefined };
 
 const conflict = (): never => {
   throw new HandoverError('CONFLICT', 'shop/mesh changed meanwhile', { retry: 'now' });
@@ -64,8 +64,8 @@ test('a resource that was deleted is not worked on any more, and its key is forg
   };
   let gone: readonly Key[] = [];
   await run({ Authority: note, TLSProfile: note }, (controller) => {
-    controller.keep([MESH, WEB]);
-    gone = controller.keep([WEB]);
+    controller.setDesiredKeys([MESH, WEB]);
+    gone = controller.setDesiredKeys([WEB]);
   });
   expect(gone).toEqual([MESH]);
   expect(passes).toEqual(['shop/web']);
@@ -75,8 +75,8 @@ test('work counts as done once a pass found nothing to do, not after a step', as
   let passes = 0;
   const { controller } = await run(
     {
-      Authority: async () => ({ again: passes++ < 2 ? clock.now() : undefined, acted: passes < 3 }),
-      TLSProfile: async () => ({ again: undefined, acted: true }),
+      Authority: async () => ({ requeueAt: passes++ < 2 ? clock.now() : undefined, acted: passes < 3 }),
+      TLSProfile: async () => ({ requeueAt: undefined, acted: true }),
     },
     (begun) => begun.add([MESH, WEB]),
   );
@@ -86,10 +86,10 @@ test('work counts as done once a pass found nothing to do, not after a step', as
 });
 
 test('a resource that was deleted and created again is not done before a pass over it', async () => {
-  const { controller } = await run({ Authority: async () => DONE }, (begun) => begun.keep([MESH]));
+  const { controller } = await run({ Authority: async () => DONE }, (begun) => begun.setDesiredKeys([MESH]));
   expect(controller.hasDone(MESH)).toBe(true);
-  controller.keep([]);
-  controller.keep([MESH]);
+  controller.setDesiredKeys([]);
+  controller.setDesiredKeys([MESH]);
   expect(controller.hasDone(MESH)).toBe(false);
 });
 
@@ -105,7 +105,7 @@ test('five conflicts in a row are retried silently, and the sixth is a failure',
 test('objects that cannot be written are reported by name, and the pass still counts', async () => {
   const obstacle = new HandoverError('OBJECT_OBSTACLE', 'a file in the way', { path: 'shop/secrets/web' });
   const { controller, told } = await run(
-    { Authority: async () => ({ again: undefined, obstacles: [obstacle] }) },
+    { Authority: async () => ({ requeueAt: undefined, obstacles: [obstacle] }) },
     (begun) => begun.add([MESH]),
   );
   expect(told).toMatchObject([{ kind: 'failed', what: 'shop/secrets/web', error: obstacle }]);

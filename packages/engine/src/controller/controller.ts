@@ -1,16 +1,16 @@
 import { after, type Clock, type HandoverError, type Instant } from '@handover/material';
-import type { LookClock } from '../look/look.ts';
+import type { HomeClock } from '../look/look.ts';
 import type { Meters } from '../look/meters.ts';
-import type { Places } from '../scheduling/turns.ts';
+import type { Limits } from '../scheduling/turns.ts';
 import { WorkQueue } from '../scheduling/work-queue.ts';
 import type { Listener } from './event.ts';
 import { type Key, keyText, laneOf, shareOf } from './key.ts';
 import { isConflict } from './reconcile.ts';
 
 /** What came of one pass. */
-export interface Passed {
+export interface Result {
   /** When to look again; undefined: when something changes. */
-  readonly again: Instant | undefined;
+  readonly requeueAt: Instant | undefined;
   /** Whether something was done, after which there may be more to do. */
   readonly acted?: boolean;
   /** Objects that cannot be written, such as folders with files of others. */
@@ -19,17 +19,17 @@ export interface Passed {
 
 /** One function per kind of work. */
 export type Reconcilers = {
-  readonly [Kind in Key['kind']]?: (key: Extract<Key, { readonly kind: Kind }>) => Promise<Passed>;
+  readonly [Kind in Key['kind']]?: (key: Extract<Key, { readonly kind: Kind }>) => Promise<Result>;
 };
 
 export interface ControllerOptions {
-  readonly clock: Pick<LookClock, 'now'>;
+  readonly clock: Pick<HomeClock, 'now'>;
   readonly timers: Clock;
   readonly reconcilers: Reconcilers;
   readonly on: Listener;
   readonly meters?: Pick<Meters, 'queue'> | undefined;
   /** Passes at once. Default: one. */
-  readonly places?: Places;
+  readonly limits?: Limits;
 }
 
 /** Lost races in a row on the same work that are tried again at once. */
@@ -45,7 +45,7 @@ export class Controller {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const { clock, timers, on, places } = options;
+    const { clock, timers, on, limits } = options;
     this.#queue = new WorkQueue<Key>({
       now: () => clock.now(),
       clock: timers,
@@ -55,7 +55,7 @@ export class Controller {
       textOf: keyText,
       laneOf,
       shareOf,
-      ...(places === undefined ? {} : { places }),
+      ...(limits === undefined ? {} : { limits }),
     });
   }
 
@@ -68,7 +68,7 @@ export class Controller {
    * From now on these resources are kept, and no others. Returns those that have gone. New ones are worked on now, the others after
    * `waitOf`; undefined: nothing has changed for it.
    */
-  keep(keys: readonly Key[], waitOf: (key: Key) => number | undefined = () => 0): readonly Key[] {
+  setDesiredKeys(keys: readonly Key[], waitOf: (key: Key) => number | undefined = () => 0): readonly Key[] {
     const before = this.#kept;
     const kept = new Map(keys.map((key) => [keyText(key), key]));
     const gone = [...before].flatMap(([text, key]) => (kept.has(text) ? [] : [key]));
@@ -102,15 +102,15 @@ export class Controller {
 
   async #pass(key: Key): Promise<Instant | undefined> {
     const text = keyText(key);
-    const reconcile = this.#options.reconcilers[key.kind] as ((key: Key) => Promise<Passed>) | undefined;
+    const reconcile = this.#options.reconcilers[key.kind] as ((key: Key) => Promise<Result>) | undefined;
     if (reconcile === undefined) throw new TypeError(`no reconciler for ${text}`);
     try {
-      const { again, acted = false, obstacles = [] } = await reconcile(key);
+      const { requeueAt, acted = false, obstacles = [] } = await reconcile(key);
       this.#races.delete(text);
       if (!acted) this.#done.add(text);
       for (const error of obstacles)
-        this.#options.on({ kind: 'failed', what: error.path ?? text, error, retryAt: again });
-      return again;
+        this.#options.on({ kind: 'failed', what: error.path ?? text, error, retryAt: requeueAt });
+      return requeueAt;
     } catch (error) {
       const races = (this.#races.get(text) ?? 0) + 1;
       this.#races.set(text, races);

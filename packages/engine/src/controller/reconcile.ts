@@ -4,10 +4,10 @@ import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
 import { EngineError, isCode } from '../error.ts';
 import type { AuthorityId, Home } from '../look/home.ts';
-import type { TakeLook } from '../look/look.ts';
-import { type Observation, observeAnew } from '../observe/observe.ts';
+import type { ReadSnapshot } from '../look/look.ts';
+import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
-import { stands } from './stands.ts';
+import { isSafeFromCache } from './stands.ts';
 
 export interface AuthorityOutcome {
   readonly observation: Observation;
@@ -16,7 +16,7 @@ export interface AuthorityOutcome {
   /** Its own namespace needed a write, in this pass or in the next, which follows at once: what was seen is out of date. */
   readonly busy: boolean;
   /** When to look again even if nothing is heard; undefined: when something changes. */
-  readonly again: Instant | undefined;
+  readonly requeueAt: Instant | undefined;
   /** What could not be done in other namespaces: nothing here waits for it. What was seen does not say so, since it was seen before. */
   readonly refused: readonly Refused[];
 }
@@ -40,8 +40,8 @@ async function decide(
   id: AuthorityId,
   planner: Planner,
 ): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> {
-  const on = async (take: TakeLook): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> => {
-    const observation = await observeAnew(take, id);
+  const on = async (read: ReadSnapshot): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> => {
+    const observation = await observeWithRetry(read, id);
     return {
       observation,
       plan: planner(observation.seen, observation.responsibilities.policy, observation.now),
@@ -49,7 +49,7 @@ async function decide(
   };
   if (home.cached !== undefined) {
     const first = await on(home.cached);
-    if (stands(first.plan)) return first;
+    if (isSafeFromCache(first.plan)) return first;
   }
   return on(home.fresh);
 }
@@ -89,7 +89,7 @@ export async function reconcile(
 ): Promise<AuthorityOutcome> {
   const { observation, plan: whole } = await decide(home, id, planner);
   const made =
-    home.fairly === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
+    home.multiTenant === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
   const failures: unknown[] = [];
   const refused: Refused[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
@@ -117,7 +117,7 @@ export async function reconcile(
   if (record !== undefined) await home.requests.done(id, record.state);
   const again = earliest(againFor(made, observation.now, refused.length), tellAt);
   const busy = whole.actions.some((action) => !isElsewhere(action));
-  return { observation, plan: made, busy, refused, again };
+  return { observation, plan: made, busy, refused, requeueAt: again };
 }
 
 /** Passes until one finds nothing to do at this moment. The bound only keeps a bug from spinning for ever. */

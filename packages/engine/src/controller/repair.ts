@@ -1,32 +1,32 @@
 import { plan } from '@handover/core';
 import { act } from '../act/act.ts';
 import type { Home, ObjectId, StoredObject } from '../look/home.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import { believed } from '../look/seal.ts';
 import { asAskedFor, type Observation, objectSeen } from '../observe/observe.ts';
 
 /** `last` with a few of its objects looked at again; undefined: more has changed than these. */
 async function lookAgain(
-  look: Look,
+  snapshot: Snapshot,
   last: Observation,
   objects: readonly ObjectId[],
 ): Promise<Observation | undefined> {
   const { responsibilities, record, seen } = last;
-  const now = look.clock.now();
-  const meanwhile = await look.authorities.load(responsibilities.id);
+  const now = snapshot.clock.now();
+  const meanwhile = await snapshot.authorities.load(responsibilities.id);
   if (record === undefined || meanwhile?.state.revision !== record.state.revision) return undefined;
-  if (look.clock.steadySince() !== seen.steadySince) return undefined;
+  if (snapshot.clock.steadySince() !== seen.steadySince) return undefined;
   const stored = new Map(last.stored);
   const again = new Map(seen.objects.map((object) => [object.id, object]));
   const read = new Map<ObjectId, StoredObject>();
   for (const id of objects) {
-    const found = await look.objects.read(id);
+    const found = await snapshot.objects.read(id);
     if (found === undefined) return undefined;
     read.set(id, found);
   }
   const { declared } = last;
   const certificates = [...record.certificates.values()];
-  const believing = { authorities: look.authorities, declared, record, responsibilities };
+  const believing = { authorities: snapshot.authorities, declared, record, responsibilities };
   for (const [id, object] of await believed(read, believing)) {
     if (!responsibilities.bundles.has(id) || !again.has(id)) return undefined;
     const found = asAskedFor(id, object, last.outputs);

@@ -14,5 +14,5 @@ export const isAtRest = ({ actions, blockedBy, phase }: Plan): boolean =>
  * Whether a plan that was made on a cached look may be followed: docs/decisions/0203. To do nothing is always safe, but a cache
  * that is behind must not hold up a rotation: only a stable authority with no request rests on it.
  */
-export const stands = (plan: Plan): boolean =>
+export const isSafeFromCache = (plan: Plan): boolean =>
   plan.actions.length === 0 ? isAtRest(plan) : plan.actions.every(mayRestOnCache);

@@ -1,8 +1,8 @@
 import type { KeySource } from '@handover/core';
 import type { Clock } from '@handover/material';
-import type { EvidenceSource, LookClock } from '../look/look.ts';
+import type { EvidenceSource, HomeClock } from '../look/look.ts';
 import type { Meters } from '../look/meters.ts';
-import type { FarFiles } from './disk/far-files.ts';
+import type { UntrustedFiles } from './disk/far-files.ts';
 import type { Files } from './disk/files.ts';
 import type { HookTimes } from './hooks/hook-ways.ts';
 import type { ResolveName } from './resources/addresses.ts';
@@ -12,9 +12,9 @@ export interface DirectoryOptions {
   /** Waits and deadlines go by it. Deadlines of child processes are real time. */
   readonly timers: Clock;
   readonly files?: Files;
-  readonly far?: FarFiles;
+  readonly far?: UntrustedFiles;
   /** What certificates are dated by. Default: the wall clock of `timers`, compared with the time since boot. */
-  readonly clock?: LookClock;
+  readonly clock?: HomeClock;
   readonly keys?: KeySource;
   readonly evidence?: EvidenceSource;
   /** How long hooks may take. */

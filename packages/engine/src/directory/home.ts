@@ -16,12 +16,12 @@ import type { Home, ObjectId, Rollouts } from '../look/home.ts';
 import { type Hook, hooksIn, hooksOf } from '../look/hooks.ts';
 import type { Issuer, Keyring } from '../look/keyring.ts';
 import { localKeyring } from '../look/local-key.ts';
-import { type Look, type LookClock, type Readers, takeLook } from '../look/look.ts';
+import { type Snapshot, type HomeClock, type Readers, readSnapshot } from '../look/look.ts';
 import { type Meters, NO_METERS } from '../look/meters.ts';
 import { OutputPreparer } from '../look/outputs.ts';
 import { accountNumber } from './disk/accounts.ts';
-import type { FarFiles } from './disk/far-files.ts';
-import { farFiles } from './disk/far-readers.ts';
+import type { UntrustedFiles } from './disk/far-files.ts';
+import { untrustedFiles } from './disk/far-readers.ts';
 import { diskFiles, type Files, type Ownership } from './disk/files.ts';
 import { refuseUntrustedHome } from './disk/permissions.ts';
 import { trustedPath } from './disk/trusted-path.ts';
@@ -50,7 +50,7 @@ import { SteadyClock } from './state/steady-clock.ts';
 export class DirectoryHome implements Home {
   readonly path: string;
   readonly files: Files;
-  readonly far: FarFiles;
+  readonly far: UntrustedFiles;
   readonly objects: DirectoryObjects;
   readonly authorities: DirectoryAuthorities;
   readonly requests: DirectoryRequests;
@@ -60,7 +60,7 @@ export class DirectoryHome implements Home {
   readonly hookRecords: HookRecords;
   readonly hookRequests: HookRequests;
   readonly rollouts: Rollouts;
-  readonly clock: LookClock;
+  readonly clock: HomeClock;
   readonly timers: Clock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
@@ -91,7 +91,7 @@ export class DirectoryHome implements Home {
     const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#lock = { files: this.files, directory: this.state, clock: timers, times: options.lock };
-    this.far = options.far ?? farFiles(this.files, timers);
+    this.far = options.far ?? untrustedFiles(this.files, timers);
     const files = fenced(this.files, () => this.checkLock());
     this.#notes = new CopyNotes(files, `${this.state}/copies`);
     this.objects = new DirectoryObjects({
@@ -161,7 +161,7 @@ export class DirectoryHome implements Home {
   }
 
   /** A look at the files, with the resources that were loaded last. */
-  readonly fresh = (): Promise<Look> => takeLook(this.#readers, () => this.#catalogue ?? this.load());
+  readonly fresh = (): Promise<Snapshot> => readSnapshot(this.#readers, () => this.#catalogue ?? this.load());
 
   /** The hooks that the resources declare. */
   declaredHooks(): readonly Hook[] {

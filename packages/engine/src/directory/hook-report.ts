@@ -4,10 +4,10 @@ import type { DirectoryHome } from './home.ts';
 
 /** Fails if the last run of a hook failed: a script must not take its run for complete. */
 export async function refuseFailedHooks(home: DirectoryHome): Promise<void> {
-  const look = await home.fresh();
+  const snapshot = await home.fresh();
   const failed: string[] = [];
   for (const hook of home.declaredHooks()) {
-    const status = await hookStanding(look, hook);
+    const status = await hookStanding(snapshot, hook);
     if (status.state === 'failed') failed.push(hookLine(status));
   }
   const [first, ...others] = failed;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { Directories, loaded } from '../../test/directories.ts';
 import { converge, observe } from '../index.ts';
 import { LOOK_LASTS, within } from '../look/deadlines.ts';
-import { type FarFiles, nearFiles } from './disk/far-files.ts';
+import { type UntrustedFiles, inProcessFiles } from './disk/far-files.ts';
 
 const directories = new Directories();
 const { clock } = directories;
@@ -31,8 +31,8 @@ test('a pass ends when its files do not answer: unread files are no evidence, an
   const output = ', outputs: [{name: a.jks, format: jks, passwordFrom: {file: password}}]';
   const both = [authority('hung', consumer, output), authority('good', consumer)];
   writeFileSync(join(path, 'mesh.yaml'), both.join('---'), { mode: 0o644 });
-  const near = nearFiles(clock);
-  const far: FarFiles = {
+  const near = inProcessFiles(clock);
+  const far: UntrustedFiles = {
     ...near,
     look: (ask, share) => (share === 'default/good' ? near.look(ask, share) : never),
   };
@@ -42,7 +42,7 @@ test('a pass ends when its files do not answer: unread files are no evidence, an
   let isOver = false;
   const hung = home
     .fresh()
-    .then((look) => observe(look, 'default/hung'))
+    .then((snapshot) => observe(snapshot, 'default/hung'))
     .finally(() => {
       isOver = true;
     });

@@ -5,7 +5,7 @@ import { obstacleError } from '../act/exact-files.ts';
 import { keepProfile } from '../act/profile.ts';
 import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
 import { askAgainMs } from '../controller/ask-again.ts';
-import { Controller, type Passed, type Reconcilers } from '../controller/controller.ts';
+import { Controller, type Result, type Reconcilers } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
 import { type AuthorityOutcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
@@ -53,7 +53,7 @@ const tellRepairs = (
 };
 
 /** A resource that is no longer declared. */
-const GONE: Passed = { again: undefined };
+const GONE: Result = { requeueAt: undefined };
 
 /** One pass over each kind of resource. */
 const reconcilersOf = (
@@ -64,32 +64,32 @@ const reconcilersOf = (
   return {
     TLSProfile: async ({ id }) => {
       home.checkLock();
-      const look = await home.fresh();
-      const profile = look.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
+      const snapshot = await home.fresh();
+      const profile = snapshot.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
       if (profile === undefined) return GONE;
-      await keepProfile(home, look, profile);
-      return { again: backstop() };
+      await keepProfile(home, snapshot, profile);
+      return { requeueAt: backstop() };
     },
     TrustBundle: async ({ id }) => {
       home.checkLock();
-      const look = await home.fresh();
-      const bundle = look.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
+      const snapshot = await home.fresh();
+      const bundle = snapshot.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
       if (bundle === undefined) return GONE;
       // Told of its files as they are: a target that cannot be written does not keep the others from being told.
       const tell = async (): Promise<Instant | undefined> =>
         isStatic(bundle)
-          ? home.hooks.tend(await home.fresh(), hooksIn(look.catalogue).filter(isOf(bundle)))
+          ? home.hooks.tend(await home.fresh(), hooksIn(snapshot.catalogue).filter(isOf(bundle)))
           : undefined;
       let acted = false;
       try {
-        acted = await reconcileStaticBundle(home, look, bundle);
+        acted = await reconcileStaticBundle(home, snapshot, bundle);
       } catch (error) {
         await tell();
         throw error;
       }
-      tellRepairs(home, on, [], targetsOf(bundle, look.catalogue));
+      tellRepairs(home, on, [], targetsOf(bundle, snapshot.catalogue));
       const again = await tell();
-      return { again: instant(Math.min(again ?? Number.POSITIVE_INFINITY, backstop())), acted };
+      return { requeueAt: instant(Math.min(again ?? Number.POSITIVE_INFINITY, backstop())), acted };
     },
     Authority: async ({ id }) => {
       home.checkLock();
@@ -109,7 +109,7 @@ const reconcilersOf = (
         'missing' in outputs ? [obstacleError(object, outputs.missing)] : [],
       );
       return {
-        again: instant(Math.min(againFor(outcome), latest)),
+        requeueAt: instant(Math.min(againFor(outcome), latest)),
         acted: plan.actions.length > 0,
         obstacles: [
           ...obstacles,
@@ -123,10 +123,10 @@ const reconcilersOf = (
 };
 
 /** When an authority is looked at again. */
-export const againFor = ({ again, plan, observation }: AuthorityOutcome): number => {
+export const againFor = ({ requeueAt, plan, observation }: AuthorityOutcome): number => {
   const { now, responsibilities } = observation;
   const soonest = plan.actions.length > 0 ? now : now + REST_MS;
-  const times = [Math.max(again ?? Number.POSITIVE_INFINITY, soonest)];
+  const times = [Math.max(requeueAt ?? Number.POSITIVE_INFINITY, soonest)];
   const [blocker] = plan.blockedBy;
   if (blocker !== undefined && responsibilities.authority.spec.consumers.length > 0)
     times.push(now + askAgainMs(now - blocker.since));
@@ -172,7 +172,7 @@ async function passOver(home: DirectoryHome, on: Listener, keys: readonly Resour
   let failure: unknown;
   const reconcilers = reconcilersOf(home, on);
   for (const key of keys) {
-    const pass = reconcilers[key.kind] as (key: ResourceKey) => Promise<Passed>;
+    const pass = reconcilers[key.kind] as (key: ResourceKey) => Promise<Result>;
     // An object that cannot be written is left out of the passes that follow.
     for (let failures = 0; failures < MOST_FAILURES; failures++) {
       try {
@@ -203,10 +203,10 @@ const keysFor = (hook: Hook): readonly ResourceKey[] => [
 
 /** Runs the directory until `signal`, and ends after the write under way. The caller holds the lock. */
 export async function runDirectory(home: DirectoryHome, on: Listener, signal: AbortSignal): Promise<void> {
-  const load = async (): Promise<Passed> => {
+  const load = async (): Promise<Result> => {
     const catalogue = home.load();
     // First: a write below that fails must not leave keys of the resources before.
-    controller.keep(keysOf(catalogue));
+    controller.setDesiredKeys(keysOf(catalogue));
     on({ kind: 'loaded', catalogue });
     const hooks = hooksIn(catalogue);
     for (const hook of hooks) {
@@ -217,13 +217,13 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     await home.hookRecords.keepOnly(hooks);
     await rememberResources(home.files, home.path);
     home.objects.tryAgain();
-    return { again: undefined };
+    return { requeueAt: undefined };
   };
   const controller = new Controller({
     timers: home.timers,
     clock: home.clock,
     meters: home.meters,
-    places: PLACES,
+    limits: PLACES,
     on: (event) => {
       // Without the lock another process works here: the run ends.
       if (event.kind === 'failed' && isLockLost(event.error)) throw event.error;

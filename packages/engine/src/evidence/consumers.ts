@@ -5,7 +5,7 @@ import { LOOK_LASTS, within } from '../look/deadlines.ts';
 import type { AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { EvidenceSource, IssuedLeaves } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
-import { Turns } from '../scheduling/turns.ts';
+import { FairSemaphore } from '../scheduling/turns.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
@@ -54,13 +54,13 @@ type Shown = Pick<ConsumerSeen, 'instances'>;
 export class DeclaredConsumers implements EvidenceSource {
   readonly #tools: ProbeTools;
   readonly #locator: Locator;
-  readonly #turns: Turns;
+  readonly #semaphore: FairSemaphore;
   readonly #wavering = new Wavering();
 
   constructor(tools: ProbeTools, locator: Locator) {
     this.#tools = tools;
     this.#locator = locator;
-    this.#turns = tools.turns ?? new Turns(PLACES);
+    this.#semaphore = tools.semaphore ?? new FairSemaphore(PLACES);
   }
 
   async consumers(
@@ -129,7 +129,7 @@ export class DeclaredConsumers implements EvidenceSource {
     const { reloadWithin } = authority.spec.rotation;
     const shown = await Promise.all(
       found.endpoints.map(async (endpoint, index) => {
-        const one = await this.#turns.take(share, async () =>
+        const one = await this.#semaphore.take(share, async () =>
           clock.monotonic() < until
             ? askProcess(endpoint, { ...issued, authority: id, otherLeaf }, this.#tools)
             : silent('it was not asked in time; the next look asks it'),

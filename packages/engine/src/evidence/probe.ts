@@ -3,7 +3,7 @@ import type { Proof, ShownLeaf, StartTls, Unread } from '@handover/core';
 import type { Certificate, Clock, Instant } from '@handover/material';
 import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
 import type { Answered, Meters } from '../look/meters.ts';
-import type { Turns } from '../scheduling/turns.ts';
+import type { FairSemaphore } from '../scheduling/turns.ts';
 import type { Canaries } from './canary.ts';
 import { chainSeen } from './chain-seen.ts';
 import { type ClientCertificate, handshake, type Verdict } from './handshake.ts';
@@ -25,7 +25,7 @@ export interface ProbeTools {
   /** Shared by all probes. */
   readonly canaries: Canaries;
   /** Limits probes per namespace. Default: turns of its own. */
-  readonly turns?: Turns | undefined;
+  readonly semaphore?: FairSemaphore | undefined;
 }
 
 export interface ProbeTarget {

@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { ConsumerFound, EvidenceSource, LookClock } from './look.ts';
+import type { ConsumerFound, EvidenceSource, HomeClock } from './look.ts';
 
 /**
  * Consumers whose dates can be believed: an instance that was dated in the future when first seen was made before the clock
@@ -7,10 +7,10 @@ import type { ConsumerFound, EvidenceSource, LookClock } from './look.ts';
  * per home: uncached looks and cached ones share what was seen first.
  */
 export class CreationDates {
-  readonly #clock: Pick<LookClock, 'now' | 'setBacks'>;
+  readonly #clock: Pick<HomeClock, 'now' | 'setBacks'>;
   readonly #misdated = new Set<string>();
 
-  constructor(clock: Pick<LookClock, 'now' | 'setBacks'>) {
+  constructor(clock: Pick<HomeClock, 'now' | 'setBacks'>) {
     this.#clock = clock;
   }
 

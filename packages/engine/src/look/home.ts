@@ -3,7 +3,7 @@ import type { Certificate, Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Issuer, KeyRef, Keyring } from './keyring.ts';
-import type { Look, LookClock, TakeLook } from './look.ts';
+import type { Snapshot, HomeClock, ReadSnapshot } from './look.ts';
 import type { Seal, SealKey } from './seal.ts';
 
 /** `namespace/name` of an Authority. */
@@ -122,22 +122,22 @@ export interface ProfileWriter {
 /** Programs that have to be told that their files changed. */
 export interface ProgramTeller {
   /** Begins to tell those that have not been told yet, and waits for none. Says when the next one is tried again. */
-  tell(look: Look, authority: AuthorityId): Promise<Instant | undefined>;
+  tell(snapshot: Snapshot, authority: AuthorityId): Promise<Instant | undefined>;
 }
 
 /** All that reconcilers need of the world: looks to read from, and writers. */
 export interface Home {
   /** A look at what is there now, past every cache. */
-  readonly fresh: TakeLook;
+  readonly fresh: ReadSnapshot;
   /**
    * A look at what the home has in memory, where it follows changes. Each part may be as old as it likes, and as any other; none
    * goes back. What may be decided on it: docs/decisions/0203.
    */
-  readonly cached?: TakeLook | undefined;
+  readonly cached?: ReadSnapshot | undefined;
   readonly objects: ObjectWriter;
   readonly authorities: AuthorityWriter;
   readonly requests: RequestWriter;
-  readonly clock: LookClock;
+  readonly clock: HomeClock;
   /** Holds the CA keys. */
   readonly keyring: Keyring;
   readonly issuer: Issuer;
@@ -152,5 +152,5 @@ export interface Home {
   /** Stated by every home. Undefined: nothing that is issued here outlives the process. */
   readonly ledger: Ledger | undefined;
   /** Whether several namespaces share the home, so that one pass carries out no more than a fair share of its plan. */
-  readonly fairly?: boolean;
+  readonly multiTenant?: boolean;
 }

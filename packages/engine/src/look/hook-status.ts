@@ -9,7 +9,7 @@ import {
   type Parts,
   reloadMethodOf,
 } from './hooks.ts';
-import type { Look } from './look.ts';
+import type { Snapshot } from './look.ts';
 import type { ReloadMethod } from './meters.ts';
 
 /** A hook for people and programs: its last result, and when it is tried again. */
@@ -56,16 +56,16 @@ export const hookStatus = (
 };
 
 /** A hook as it stands now. */
-export const hookStanding = async (look: Look, hook: Hook): Promise<HookStatus> => {
-  const { parts } = await hookContent(look, hook);
-  return hookStatus(hook, look.hooks?.read(hook), parts);
+export const hookStanding = async (snapshot: Snapshot, hook: Hook): Promise<HookStatus> => {
+  const { parts } = await hookContent(snapshot, hook);
+  return hookStatus(hook, snapshot.hooks?.read(hook), parts);
 };
 
 /** Null: no resource declares it, or this home runs no hooks. */
-export const hookNamed = async (look: Look, name: string): Promise<HookStatus | null> => {
+export const hookNamed = async (snapshot: Snapshot, name: string): Promise<HookStatus | null> => {
   const hook =
-    look.hooks === undefined ? undefined : hooksIn(look.catalogue).find((one) => one.name === name);
-  return hook === undefined ? null : hookStanding(look, hook);
+    snapshot.hooks === undefined ? undefined : hooksIn(snapshot.catalogue).find((one) => one.name === name);
+  return hook === undefined ? null : hookStanding(snapshot, hook);
 };
 
 /** The arguments of `handover reload` that name it. */

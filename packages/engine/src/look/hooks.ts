@@ -3,7 +3,7 @@ import type { Leaf, ObjectSeen, TrustBundle } from '@handover/core';
 import type { Instant } from '@handover/material';
 import { authorityRef, type Catalogue, idOf, ownBundleOf, secretOf, targetsOf } from './catalogue.ts';
 import type { AuthorityId, ObjectId, StoredObject } from './home.ts';
-import type { Look } from './look.ts';
+import type { Snapshot } from './look.ts';
 import type { ReloadMethod, TellResult } from './meters.ts';
 import { bundleKeyOf, digestOf } from './stored-object.ts';
 
@@ -169,7 +169,7 @@ export interface HookContent {
 }
 
 export const hookContent = async (
-  { objects: reader }: Pick<Look, 'objects'>,
+  { objects: reader }: Pick<Snapshot, 'objects'>,
   hook: Hook,
 ): Promise<HookContent> => {
   const objects = new Map<ObjectId, StoredObject>();

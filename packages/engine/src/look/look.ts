@@ -81,7 +81,7 @@ export interface ProfileReader {
   remembered(profile: TlsProfile): string | undefined;
 }
 
-export interface LookClock {
+export interface HomeClock {
   now(): Instant;
   /** Since when the clock has been seen to run evenly; undefined: always. */
   steadySince(): Instant | undefined;
@@ -117,7 +117,7 @@ export interface HomeFacts {
 }
 
 /** Objects with leaves of an authority that other programs write. */
-export interface LentReader {
+export interface ExternallyHeldReader {
   /** Each with the certificates that are in it now; none that another CA signed. */
   of(
     responsibilities: Responsibilities,
@@ -133,7 +133,7 @@ export interface Readers {
   readonly requests: RequestReader;
   readonly evidence: EvidenceSource;
   /** Undefined: no other program here holds leaves of an authority. */
-  readonly lent?: LentReader | undefined;
+  readonly externallyHeld?: ExternallyHeldReader | undefined;
   readonly outputs: OutputPreparer;
   /** Undefined: this home runs no hooks. */
   readonly hooks?: HookReader | undefined;
@@ -141,11 +141,11 @@ export interface Readers {
   readonly profiles?: ProfileReader | undefined;
   readonly facts: HomeFacts;
   /** Shows whether the clock was set since the look began. */
-  readonly clock: LookClock;
+  readonly clock: HomeClock;
 }
 
 /** Everything that can be read at one moment. Nothing in it writes. */
-export interface Look extends Readers {
+export interface Snapshot extends Readers {
   readonly now: Instant;
   readonly steadySince: Instant | undefined;
   readonly clockDoubt?: ClockDoubt | undefined;
@@ -173,13 +173,13 @@ export interface Orphaned {
 }
 
 /** Takes a new look each time it is called. */
-export type TakeLook = () => Promise<Look>;
+export type ReadSnapshot = () => Promise<Snapshot>;
 
 /** A look begins with the clock; the resources come next, everything else after them: docs/decisions/0006. */
-export const takeLook = async (
+export const readSnapshot = async (
   readers: Readers,
   catalogue: () => Catalogue | Promise<Catalogue>,
-): Promise<Look> => {
+): Promise<Snapshot> => {
   const { clock } = readers;
   const began = { now: clock.now(), steadySince: clock.steadySince(), clockDoubt: clock.doubt?.() };
   return { ...readers, ...began, catalogue: await catalogue() };

@@ -1,7 +1,7 @@
 import { day, duration } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
 import { accepts, catalogue, MESH, on, World } from '../../test/world.ts';
-import { converge, findingsIn, observeAnew, standingOf } from '../index.ts';
+import { converge, findingsIn, observeWithRetry, standingOf } from '../index.ts';
 
 const OTHER = `---
 apiVersion: handover.dev/v1alpha1
@@ -37,7 +37,7 @@ const verifies = async (verifier: string, presenter: string): Promise<boolean> =
     world.now,
   );
 const refusedBy = async (id: string): Promise<readonly string[]> => {
-  const { responsibilities } = await observeAnew(on(world.home, MOVED).fresh, id);
+  const { responsibilities } = await observeWithRetry(on(world.home, MOVED).fresh, id);
   return responsibilities.refused.map(({ leaf, why }) => `${leaf}: ${why}`);
 };
 

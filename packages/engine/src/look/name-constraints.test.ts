@@ -1,7 +1,7 @@
 import { day, minute, parseCertificates } from '@handover/material';
 import { expect, test } from 'vitest';
 import { accepts, catalogue, on, World } from '../../test/world.ts';
-import { converge, observeAnew, statusOf } from '../index.ts';
+import { converge, observeWithRetry, statusOf } from '../index.ts';
 
 const resources = (constraints: string, ...leaves: readonly (readonly [string, string])[]) =>
   catalogue(
@@ -15,7 +15,7 @@ const resources = (constraints: string, ...leaves: readonly (readonly [string, s
   );
 
 const refusals = async (world: World, of: ReturnType<typeof resources>) =>
-  (await observeAnew(on(world.home, of).fresh, 'default/mesh')).responsibilities.refused.map(
+  (await observeWithRetry(on(world.home, of).fresh, 'default/mesh')).responsibilities.refused.map(
     ({ leaf, why }) => `${leaf}: ${why}`,
   );
 
@@ -59,7 +59,7 @@ test('a permitted name that is new waits until every CA in use permits it', asyn
   const seen: string[] = [];
   for (let step = 0; step < 20; step++) {
     await converge(on(world.home, wider), 'default/mesh');
-    const { record } = await observeAnew(on(world.home, wider).fresh, 'default/mesh');
+    const { record } = await observeWithRetry(on(world.home, wider).fresh, 'default/mesh');
     const roles = record?.state.generations.map(({ number, role }) => `${number} ${role}`).join(', ') ?? '';
     const bundle = (await world.object(BUNDLE)).data['ca.crt'];
     for (const certificate of record?.certificates.values() ?? [])

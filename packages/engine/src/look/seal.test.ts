@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
 import { catalogue, MESH, on, type Parts, World } from '../../test/world.ts';
-import { converge, digestOf, filesFrom, observeAnew, sealed } from '../index.ts';
+import { converge, digestOf, filesFrom, observeWithRetry, sealed } from '../index.ts';
 
 const ID = 'default/mesh';
 const authority = (namespace: string, name: string): string =>
@@ -63,7 +63,7 @@ test.each([
   ['a bundle in another namespace', 'evil/configmaps/all/ca.crt', 'ca.crt'],
 ])('Authorities that are named in a seal are not loaded for %s', async (_what, object, key) => {
   forge(object, key);
-  const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  const { stored } = await observeWithRetry(on(home, RESOURCES).fresh, ID);
   expect(stored.get(object)?.record).toBeUndefined();
   expect([...new Set(loads)].sort()).toEqual([ID, 'evil/own']);
 });
@@ -74,7 +74,7 @@ test('Authorities that are named in a seal are believed when they share a bundle
   const own = await world.authorities.load('evil/own');
   if (record === undefined || own === undefined) throw new Error(`nothing is known of ${object}`);
   world.objects.put(object, { data, record, seal: sealed(object, record, 'evil/own', own.sealKey) });
-  const { stored } = await observeAnew(on(home, RESOURCES).fresh, ID);
+  const { stored } = await observeWithRetry(on(home, RESOURCES).fresh, ID);
   expect(stored.get(object)?.record).toEqual(record);
 });
 
@@ -85,7 +85,7 @@ test('Authorities that are named in a seal are believed in its own namespace: a 
       'metadata: {name: other, namespace: default}\nspec: {bundle: {configMapName: mesh-trust}}',
     ),
   );
-  const { stored } = await observeAnew(on(home, moved).fresh, 'default/other');
+  const { stored } = await observeWithRetry(on(home, moved).fresh, 'default/other');
   const { record } = await world.object('default/configmaps/mesh-trust/ca.crt');
   expect(stored.get('default/configmaps/mesh-trust/ca.crt')?.record).toEqual(record);
   expect(record?.revisions[ID]).toBeDefined();

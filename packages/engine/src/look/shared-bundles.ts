@@ -3,7 +3,7 @@ import { type Certificate, HandoverError, parseBundle } from '@handover/material
 import { EngineError } from '../error.ts';
 import { authorityRef } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
-import type { Look } from './look.ts';
+import type { Snapshot } from './look.ts';
 import { anchorOf, bundlesWith, type Extras, type Responsibilities } from './responsibilities.ts';
 import type { SealKey } from './seal.ts';
 import { bundleKeyOf, readableCertificates } from './stored-object.ts';
@@ -15,13 +15,13 @@ export const trustedOf = ({ state, certificates }: AuthorityRecord): readonly Ce
     .flatMap((generation) => generation.anchors)
     .flatMap((anchor) => certificates.get(anchor.fingerprint) ?? []);
 
-const defaultCasOf = ({ facts }: Look): readonly Certificate[] => {
+const defaultCasOf = ({ facts }: Snapshot): readonly Certificate[] => {
   const found = facts.defaultCas?.() ?? { why: 'only an operator with --default-cas has them' };
   if ('why' in found) throw new EngineError('SOURCE_MISSING', `source defaultCas: ${found.why}`);
   return found;
 };
 
-const noneSelected = ({ facts }: Look, folder: string): Error =>
+const noneSelected = ({ facts }: Snapshot, folder: string): Error =>
   new EngineError(
     'SOURCE_MISSING',
     facts.selectsSources === true
@@ -31,21 +31,21 @@ const noneSelected = ({ facts }: Look, folder: string): Error =>
 
 /** The certificates of a bundle whose source is no authority; refuses what is not a plain list of certificates. */
 const foreign = async (
-  look: Look,
+  snapshot: Snapshot,
   source: TrustBundle['spec']['sources'][number],
 ): Promise<readonly Certificate[]> => {
   if (source.inline !== undefined) return parseBundle(source.inline, 'inline source').certificates;
-  if (source.defaultCas !== undefined) return defaultCasOf(look);
+  if (source.defaultCas !== undefined) return defaultCasOf(snapshot);
   const data = source.secret ?? source.configMap;
   if (data === undefined) return [];
   const folder = source.secret === undefined ? 'configmaps' : 'secrets';
-  if (data.name === undefined) throw noneSelected(look, folder);
+  if (data.name === undefined) throw noneSelected(snapshot, folder);
   // A name with its namespace is ours to make, never a person's: their sources lie in the one trust namespace.
   const [namespace, name] = data.name.includes('/')
     ? data.name.split('/')
-    : [look.facts.trustNamespace, data.name];
+    : [snapshot.facts.trustNamespace, data.name];
   const id = `${namespace}/${folder}/${name}/${data.key}`;
-  const stored = await look.objects.read(id);
+  const stored = await snapshot.objects.read(id);
   const pem = stored?.data[data.key];
   if (pem === undefined)
     throw new EngineError(
@@ -57,9 +57,9 @@ const foreign = async (
 };
 
 /** A state that cannot be read is its own authority's trouble, and no other's. */
-const stateOf = async (look: Look, id: AuthorityId): Promise<AuthorityRecord | undefined> => {
+const stateOf = async (snapshot: Snapshot, id: AuthorityId): Promise<AuthorityRecord | undefined> => {
   try {
-    return await look.authorities.load(id);
+    return await snapshot.authorities.load(id);
   } catch (error) {
     if (error instanceof HandoverError && error.code.startsWith('STATE_')) return undefined;
     throw error;
@@ -68,7 +68,7 @@ const stateOf = async (look: Look, id: AuthorityId): Promise<AuthorityRecord | u
 
 /** What a TrustBundle holds beside the CAs of `own`. A source that cannot be read holds the bundle as it is. */
 export const extrasOf = async (
-  look: Look,
+  snapshot: Snapshot,
   bundle: TrustBundle,
   own: AuthorityId | undefined,
 ): Promise<Extras> => {
@@ -85,7 +85,7 @@ export const extrasOf = async (
         leading = ofAuthorities.length;
         continue;
       }
-      const record = await stateOf(look, id);
+      const record = await stateOf(snapshot, id);
       const trusted = record === undefined ? undefined : trustedOf(record);
       known.set(id, trusted);
       if (record !== undefined) sealKeys.set(id, record.sealKey);
@@ -93,7 +93,7 @@ export const extrasOf = async (
       continue;
     }
     try {
-      others.push(...(await foreign(look, source)));
+      others.push(...(await foreign(snapshot, source)));
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       missing = error.message;
@@ -102,10 +102,10 @@ export const extrasOf = async (
   return { certificates: [...ofAuthorities, ...others], leading, missing, others: known, sealKeys };
 };
 
-export const extrasFor = async (look: Look, id: AuthorityId): Promise<ReadonlyMap<string, Extras>> => {
+export const extrasFor = async (snapshot: Snapshot, id: AuthorityId): Promise<ReadonlyMap<string, Extras>> => {
   const extras = new Map<string, Extras>();
-  for (const bundle of bundlesWith(look.catalogue, id))
-    extras.set(bundle.metadata.name, await extrasOf(look, bundle, id));
+  for (const bundle of bundlesWith(snapshot.catalogue, id))
+    extras.set(bundle.metadata.name, await extrasOf(snapshot, bundle, id));
   return extras;
 };
 

@@ -4,7 +4,7 @@ import type { AuthorityRecord } from './home.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
 /** Leaves were lent, and what holds them cannot be seen: they count as in use until the last has ended. */
-export const unknownLent = (
+export const unknownExternallyHeld = (
   { state }: AuthorityRecord,
   { authority }: Responsibilities,
   why = 'the Certificates of cert-manager cannot be read here',

@@ -1,10 +1,10 @@
 import type { ClockDoubt } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import { type Belief, believe } from './clock-doubt.ts';
-import type { LookClock, SetBack } from './look.ts';
+import type { HomeClock, SetBack } from './look.ts';
 
 /** Another machine's clock, compared with our own monotonic clock whenever it is read. */
-export class WatchedClock implements LookClock {
+export class WatchedClock implements HomeClock {
   readonly #read: () => Instant;
   readonly #monotonic: () => number;
   readonly #tolerance: number;

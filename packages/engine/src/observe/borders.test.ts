@@ -18,7 +18,7 @@ import {
   type FileData,
   filesFrom,
   type ObjectRecord,
-  observeAnew,
+  observeWithRetry,
   reconcile,
   targetsOf,
 } from '../index.ts';
@@ -122,7 +122,7 @@ test('An object of another namespace to which a record was copied with its seal 
   await converge(on(world.home, resources), ID);
   const { data, record, claim } = await world.object('default/secrets/a');
   world.objects.put('evil/secrets/copy', { data, ...(record && { record }), seal: claim?.seal });
-  const { seen, stored } = await observeAnew(on(world.home, resources).fresh, ID);
+  const { seen, stored } = await observeWithRetry(on(world.home, resources).fresh, ID);
   expect(stored.has('evil/secrets/copy')).toBe(false);
   expect(seen.objects.map(({ id }) => id)).not.toContain('evil/secrets/copy');
 });

@@ -3,7 +3,7 @@ import { duration, type Instant } from '@handover/material';
 import type { AuthorityId, ObjectId, StoredObject } from '../look/home.ts';
 import { type HookStatus, hookStatus } from '../look/hook-status.ts';
 import { type Hook, type HookRecord, heardBy, hooksOf, partsOf, restarts } from '../look/hooks.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import type { Responsibilities } from '../look/responsibilities.ts';
 
 /** A hook, and what is remembered of it. */
@@ -12,7 +12,7 @@ export interface HookSeen {
   readonly record: HookRecord | undefined;
 }
 
-export const hooksSeen = ({ hooks, catalogue }: Look, authority: AuthorityId): readonly HookSeen[] =>
+export const hooksSeen = ({ hooks, catalogue }: Snapshot, authority: AuthorityId): readonly HookSeen[] =>
   hooks === undefined
     ? []
     : hooksOf(catalogue, authority).map((hook) => ({ hook, record: hooks.read(hook) }));

@@ -41,9 +41,9 @@ test('a write that fails in another namespace is reported, and the authority goe
     { object: THEIRS, why: `${THEIRS} may not be written`, raced: false },
   ]);
   expect(await world.object('default/secrets/a')).toBeDefined();
-  const { again, refused } = await pass();
+  const { requeueAt, refused } = await pass();
   expect(refused).toHaveLength(1);
-  expect(again).toBe(world.now + 2_000);
+  expect(requeueAt).toBe(world.now + 2_000);
   world.rotate.push('r');
   expect((await pass()).plan.actions).toMatchObject([{ kind: 'mint' }]);
 });

@@ -11,14 +11,14 @@ import { EngineError, isCode } from '../error.ts';
 import { authorityRef, type Catalogue, liesElsewhere, secretOf } from '../look/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
 import type { HookStatus } from '../look/hook-status.ts';
-import type { Adoption, ConsumerFound, LeafIssuers, Look, TakeLook } from '../look/look.ts';
+import type { Adoption, ConsumerFound, LeafIssuers, Snapshot, ReadSnapshot } from '../look/look.ts';
 import { withoutMovedLeaves } from '../look/moved-leaves.ts';
 import { hasAsked, type Outputs } from '../look/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
 import { believed } from '../look/seal.ts';
 import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
 import { seenAs } from '../look/stored-object.ts';
-import { unknownLent } from '../look/unknown-lent.ts';
+import { unknownExternallyHeld } from '../look/unknown-lent.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { adoptionOf, anchorsOf, awaitingOverwrite, orphanedBy } from './adoption.ts';
 import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
@@ -116,10 +116,10 @@ const endsIn = (objects: readonly ObjectSeen[]): ReadonlyMap<string, Instant> =>
 const CONCURRENT_READS = 32;
 
 /** Observes one authority; a look during which it changed is taken again. */
-export async function observeAnew(take: TakeLook, id: AuthorityId): Promise<Observation> {
+export async function observeWithRetry(read: ReadSnapshot, id: AuthorityId): Promise<Observation> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await observe(await take(), id);
+      return await observe(await read(), id);
     } catch (error) {
       if (attempt === 4 || !isCode(error, 'CONFLICT')) throw error;
     }
@@ -147,27 +147,27 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
  * Everything known about one authority at the moment of a look. Objects and consumers come first, the authority last:
  * docs/decisions/0006. An authority that changed meanwhile is a `CONFLICT`.
  */
-export async function observe(look: Look, id: AuthorityId): Promise<Observation> {
-  const { now, steadySince, clockDoubt, catalogue, clock, facts } = look;
+export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Observation> {
+  const { now, steadySince, clockDoubt, catalogue, clock, facts } = snapshot;
   authorityIn(catalogue, id); // a name that no resource has is no file name
-  const extras = await extrasFor(look, id);
-  const before = await look.authorities.load(id);
+  const extras = await extrasFor(snapshot, id);
+  const before = await snapshot.authorities.load(id);
   const declared = policyFor(catalogue, id, facts, extras, before);
-  const requests = await look.requests.pending(id);
+  const requests = await snapshot.requests.pending(id);
   const named = new Set([...declared.leaves.keys(), ...declared.bundles.keys()]);
-  const claimed = new Set(await look.objects.issuedBy(id, named));
+  const claimed = new Set(await snapshot.objects.issuedBy(id, named));
 
   const read = new Map<ObjectId, StoredObject>();
   await inParallel([...named, ...claimed], CONCURRENT_READS, async (object) => {
-    const found = await look.objects.read(object);
+    const found = await snapshot.objects.read(object);
     if (found !== undefined) read.set(object, found);
   });
   const wanted = withoutMovedLeaves({ responsibilities: declared, record: before, catalogue, now }, read);
   const asked = new Set([...wanted.leaves.keys(), ...wanted.bundles.keys()]);
   for (const object of named) if (!asked.has(object)) read.delete(object);
-  const outputs = await look.outputs.prepare(wanted.outputs);
+  const outputs = await snapshot.outputs.prepare(wanted.outputs);
   const stored = await believed(read, {
-    authorities: look.authorities,
+    authorities: snapshot.authorities,
     declared: catalogue.authorities,
     record: before,
     responsibilities: wanted,
@@ -177,12 +177,12 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   // What only claims to hold a leaf of this authority is none of its business.
   for (const object of claimed) if (stored.get(object)?.record === undefined) stored.delete(object);
   const orphans = [...claimed].filter((object) => stored.has(object));
-  const hooked = hooksSeen(look, id);
+  const hooked = hooksSeen(snapshot, id);
   const responsibilities = afterTelling(keepingUnknown(wanted, stored), hooked);
   const lent =
     before === undefined
       ? []
-      : ((await look.lent?.of(responsibilities, before, now)) ?? unknownLent(before, responsibilities));
+      : ((await snapshot.externallyHeld?.of(responsibilities, before, now)) ?? unknownExternallyHeld(before, responsibilities));
   const certificates = [...(before?.certificates.values() ?? [])];
   const held = [...stored].map(([object, found]) => ({
     found,
@@ -194,8 +194,8 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
     issuers: issuersIn(shown),
     ends: endsIn(shown),
   };
-  const consumers = await look.evidence.consumers(responsibilities, before, now, issued);
-  const record = await look.authorities.load(id);
+  const consumers = await snapshot.evidence.consumers(responsibilities, before, now, issued);
+  const record = await snapshot.authorities.load(id);
   const meanwhile = (): never => {
     throw new EngineError('CONFLICT', `${id} changed meanwhile; looking again`, { retry: 'now', path: id });
   };
@@ -212,7 +212,7 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   for (const object of asked) {
     const obstacle = stored.has(object)
       ? undefined
-      : (look.objects.whyAbsent?.(object) ?? missingFor(outputs, object));
+      : (snapshot.objects.whyAbsent?.(object) ?? missingFor(outputs, object));
     // There is nothing to write on, and the others must not wait for it without a word.
     if (obstacle === undefined) continue;
     const absent = { version: '', revision: undefined, anchors: [], changedAt: now, leaf: undefined };
@@ -234,10 +234,10 @@ export async function observe(look: Look, id: AuthorityId): Promise<Observation>
   const inUse = orphans
     .filter((object) => !isForsaken(object))
     .filter((object) => objects.some((seen) => seen.id === object && seen.leaf !== undefined));
-  const given = look.given?.authority === id ? look.given.adoption : undefined;
+  const given = snapshot.given?.authority === id ? snapshot.given.adoption : undefined;
   const adoption =
     record === undefined
-      ? (given ?? (await adoptionOf(look.objects, responsibilities, stored, now)))
+      ? (given ?? (await adoptionOf(snapshot.objects, responsibilities, stored, now)))
       : undefined;
   return {
     responsibilities,

@@ -3,7 +3,7 @@ import type { Duration, Instant } from '@handover/material';
 import type { Unusable } from '../look/catalogue.ts';
 import { type HookStatus, hookStanding } from '../look/hook-status.ts';
 import { hooksIn } from '../look/hooks.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import type { Observation } from '../observe/observe.ts';
 import { aheadIn } from './ahead.ts';
 import { alteredIn } from './damage.ts';
@@ -100,12 +100,12 @@ const failedOf = (hooks: readonly HookStatus[]): readonly Omit<HealthFinding, 'a
 
 /** Hooks that belong to none of these authorities: those of a TrustBundle that is made of other sources. */
 export const otherHooksIn = async (
-  look: Look,
+  snapshot: Snapshot,
   found: readonly AuthorityStanding[],
 ): Promise<readonly HealthFinding[]> => {
   const known = new Set(found.flatMap(({ status }) => status.hooks.map(({ hook }) => hook)));
-  const others = look.hooks === undefined ? [] : hooksIn(look.catalogue);
-  const hooks = others.filter(({ name }) => !known.has(name)).map((hook) => hookStanding(look, hook));
+  const others = snapshot.hooks === undefined ? [] : hooksIn(snapshot.catalogue);
+  const hooks = others.filter(({ name }) => !known.has(name)).map((hook) => hookStanding(snapshot, hook));
   return failedOf(await Promise.all(hooks)).map((finding) => ({ ...finding, authority: null }));
 };
 

@@ -1,19 +1,19 @@
 import { isStatic } from '../act/static-bundle.ts';
 import { targetsOf } from '../look/catalogue.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import { extrasOf } from '../look/shared-bundles.ts';
 import { bundleDamage, type Damage } from './damage.ts';
 
 /** What is wrong with the targets of TrustBundles without an authority. */
-export async function staticDamage(look: Look): Promise<readonly Damage[]> {
+export async function staticDamage(snapshot: Snapshot): Promise<readonly Damage[]> {
   const found: Damage[] = [];
-  for (const bundle of look.catalogue.trustBundles.filter(isStatic)) {
-    const { certificates, missing } = await extrasOf(look, bundle, undefined);
-    for (const object of targetsOf(bundle, look.catalogue)) {
-      const stored = (await look.objects.read(object)) ?? {};
+  for (const bundle of snapshot.catalogue.trustBundles.filter(isStatic)) {
+    const { certificates, missing } = await extrasOf(snapshot, bundle, undefined);
+    for (const object of targetsOf(bundle, snapshot.catalogue)) {
+      const stored = (await snapshot.objects.read(object)) ?? {};
       // Without one of its sources it is not known what belongs there, and its targets stay as they are.
       const problems =
-        missing === undefined ? bundleDamage(object, stored, certificates, look.now) : [missing];
+        missing === undefined ? bundleDamage(object, stored, certificates, snapshot.now) : [missing];
       found.push(...problems.map((problem) => ({ object, problem })));
     }
   }

@@ -19,10 +19,10 @@ import { historyOf } from '../ledger/history-status.ts';
 import { profileObjectOf, targetsOf, type Unusable } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
 import { hookNamed } from '../look/hook-status.ts';
-import type { Look, TakeLook } from '../look/look.ts';
+import type { Snapshot, ReadSnapshot } from '../look/look.ts';
 import { trustedOf } from '../look/shared-bundles.ts';
 import { readableCertificates } from '../look/stored-object.ts';
-import { type Observation, observeAnew } from '../observe/observe.ts';
+import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './settings-without-effect.ts';
@@ -226,8 +226,8 @@ export interface AuthorityStanding {
   readonly notReady: readonly NotReady[];
 }
 
-export async function standingOf(take: TakeLook, id: AuthorityId): Promise<AuthorityStanding> {
-  const observation = await observeAnew(take, id);
+export async function standingOf(read: ReadSnapshot, id: AuthorityId): Promise<AuthorityStanding> {
+  const observation = await observeWithRetry(read, id);
   const made = plan(observation.seen, observation.responsibilities.policy, observation.now);
   const notReady = notReadyIn(observation);
   return { status: authorityStatus(observation, made, notReady), plan: made, observation, notReady };
@@ -245,10 +245,10 @@ const wrongIn = ({ status, observation, notReady }: AuthorityStanding): readonly
 ];
 
 /** The whole home, or one authority of it. Reads only. */
-export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Status> {
-  const look = await take();
-  const { found, unusable } = await survey(look, only, async (id) => {
-    const standing = await standingOf(take, id);
+export async function statusOf(read: ReadSnapshot, only?: AuthorityId): Promise<Status> {
+  const snapshot = await read();
+  const { found, unusable } = await survey(snapshot, only, async (id) => {
+    const standing = await standingOf(read, id);
     const { status, plan: made, observation } = standing;
     const expiring = made.notes.flatMap(({ code, object, message }) =>
       code === 'Critical' || code === 'ExpiringSoon'
@@ -259,8 +259,8 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
     const wrong = wrongIn(standing).map((line) => `Authority ${id}: ${line}`);
     return { status: { ...status, ...history }, expiring, wrong };
   });
-  const rest = await restOfStatus(look, unusable);
-  const stranded = (await strandedIn(look, only)).map(({ object, problem }) => `${object}: ${problem}`);
+  const rest = await restOfStatus(snapshot, unusable);
+  const stranded = (await strandedIn(snapshot, only)).map(({ object, problem }) => `${object}: ${problem}`);
   return {
     authorities: found.map(({ status }) => status),
     unusable,
@@ -276,22 +276,22 @@ export async function statusOf(take: TakeLook, only?: AuthorityId): Promise<Stat
 
 /** The status of everything that belongs to no authority. */
 export async function restOfStatus(
-  look: Look,
+  snapshot: Snapshot,
   said: readonly Unusable[] = [],
 ): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
-  const { catalogue } = look;
+  const { catalogue } = snapshot;
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
       name: bundle.metadata.name,
       targets: await Promise.all(
         targetsOf(bundle, catalogue).map(async (object) => {
-          const data = (await look.objects.read(object))?.data ?? {};
+          const data = (await snapshot.objects.read(object))?.data ?? {};
           const certificates = readableCertificates(Object.values(data)[0]);
           const hash = certificates.length === 0 ? null : bundleOf(certificates).hash;
           return { object, certificates: certificates.length, hash };
         }),
       ),
-      hook: await hookNamed(look, `TrustBundle ${bundle.metadata.name}`),
+      hook: await hookNamed(snapshot, `TrustBundle ${bundle.metadata.name}`),
     })),
   );
   const tlsProfiles = await Promise.all(
@@ -299,9 +299,9 @@ export async function restOfStatus(
       const { namespace, name } = profile.metadata;
       const base = { namespace, name, type: profile.spec.type };
       try {
-        const cluster = profile.spec.type === 'OpenShift' ? await look.profiles?.cluster() : undefined;
+        const cluster = profile.spec.type === 'OpenShift' ? await snapshot.profiles?.cluster() : undefined;
         const { hash, json, warnings } = resolveProfile(profile, cluster);
-        const stored = await look.objects.read(profileObjectOf(profile));
+        const stored = await snapshot.objects.read(profileObjectOf(profile));
         const written = sameBytes(stored?.data['profile.json'], bytesOf(json));
         return { ...base, hash, written, problems: warnings.map(({ message }) => message) };
       } catch (error) {
@@ -310,7 +310,7 @@ export async function restOfStatus(
       }
     }),
   );
-  const damaged = (await staticDamage(look)).map(({ object, problem }) => `${object}: ${problem}`);
-  const remarks = [...damaged.slice(0, MOST_NAMED), ...remarksOn(catalogue, look.facts.consumersFound, said)];
+  const damaged = (await staticDamage(snapshot)).map(({ object, problem }) => `${object}: ${problem}`);
+  const remarks = [...damaged.slice(0, MOST_NAMED), ...remarksOn(catalogue, snapshot.facts.consumersFound, said)];
   return { trustBundles, tlsProfiles, remarks };
 }

@@ -1,6 +1,6 @@
 import { ownBundleOf, profileObjectOf, secretOf, targetsOf } from '../look/catalogue.ts';
 import type { AuthorityId, ObjectId, ObjectRecord } from '../look/home.ts';
-import type { Look, RecordedObject } from '../look/look.ts';
+import type { Snapshot, RecordedObject } from '../look/look.ts';
 import { fits, type SealKey } from '../look/seal.ts';
 import type { Damage } from './damage.ts';
 
@@ -14,7 +14,7 @@ const MOST_AUTHORITIES = 100;
 /** Each is compared with every object that is asked for. */
 const MOST_MOVED = 20;
 
-const askedIn = ({ catalogue }: Pick<Look, 'catalogue'>): ReadonlySet<ObjectId> => {
+const askedIn = ({ catalogue }: Pick<Snapshot, 'catalogue'>): ReadonlySet<ObjectId> => {
   const { authorities, leaves, trustBundles, tlsProfiles } = catalogue;
   return new Set([
     ...[...authorities.values()].map(ownBundleOf),
@@ -26,7 +26,7 @@ const askedIn = ({ catalogue }: Pick<Look, 'catalogue'>): ReadonlySet<ObjectId> 
 
 /** Whether a resource that is left out may ask for an object: what such a resource asks for is not known. */
 const mayBeAskedFor = (
-  { leftOut = [] }: Look['catalogue'],
+  { leftOut = [] }: Snapshot['catalogue'],
   object: ObjectId,
   makers: readonly AuthorityId[],
 ): boolean =>
@@ -44,7 +44,7 @@ const makersOf = ({ revisions, issuedBy }: ObjectRecord): readonly AuthorityId[]
 
 /** Keys of the states that these objects say they were made from, declared or not. */
 const sealKeysOf = async (
-  look: Look,
+  snapshot: Snapshot,
   found: readonly RecordedObject[],
 ): Promise<ReadonlyMap<AuthorityId, SealKey>> => {
   const names = [...new Set(found.flatMap(({ record }) => makersOf(record)))].slice(0, MOST_AUTHORITIES);
@@ -52,7 +52,7 @@ const sealKeysOf = async (
   for (const name of names) {
     // A state that cannot be read vouches for nothing, and a name in a claim need not be one.
     if (!/^[a-z0-9][-a-z0-9.]*\/[a-z0-9][-a-z0-9.]*$/.test(name)) continue;
-    const record = await look.authorities.load(name).catch(() => undefined);
+    const record = await snapshot.authorities.load(name).catch(() => undefined);
     if (record !== undefined) keys.set(name, record.sealKey);
   }
   return keys;
@@ -62,15 +62,15 @@ const sealKeysOf = async (
  * Objects that get no updates any more: an authority of this home made them, as its seal shows, and since then it was renamed or
  * removed, or asks for another object in their place. Programs may still read them.
  */
-export async function strandedIn(look: Look, only?: AuthorityId): Promise<readonly Stranded[]> {
-  const asked = askedIn(look);
-  const { authorities: declared } = look.catalogue;
-  const found = ((await look.objects.recorded?.()) ?? []).filter(({ id, record }) => {
+export async function strandedIn(snapshot: Snapshot, only?: AuthorityId): Promise<readonly Stranded[]> {
+  const asked = askedIn(snapshot);
+  const { authorities: declared } = snapshot.catalogue;
+  const found = ((await snapshot.objects.recorded?.()) ?? []).filter(({ id, record }) => {
     const makers = makersOf(record);
-    if (asked.has(id) || makers.length === 0 || mayBeAskedFor(look.catalogue, id, makers)) return false;
+    if (asked.has(id) || makers.length === 0 || mayBeAskedFor(snapshot.catalogue, id, makers)) return false;
     return only === undefined || makers.includes(only);
   });
-  const keys = found.length === 0 ? new Map<AuthorityId, SealKey>() : await sealKeysOf(look, found);
+  const keys = found.length === 0 ? new Map<AuthorityId, SealKey>() : await sealKeysOf(snapshot, found);
   const gone = found.filter((object) => fits(object.id, object, keys));
   const moved = found
     .filter((object) => !gone.includes(object))
@@ -93,7 +93,7 @@ const movedFrom = (
   return [{ object: object.id, authorities: makersOf(object.record), problem }];
 };
 
-const strandedBy = ({ id, record }: RecordedObject, declared: Look['catalogue']['authorities']): Stranded => {
+const strandedBy = ({ id, record }: RecordedObject, declared: Snapshot['catalogue']['authorities']): Stranded => {
   const authorities = makersOf(record);
   const gone = authorities.filter((maker) => !declared.has(maker));
   const why =

@@ -2,7 +2,7 @@ import { HandoverError } from '@handover/material';
 import { isCode } from '../error.ts';
 import type { Unusable } from '../look/catalogue.ts';
 import type { AuthorityId } from '../look/home.ts';
-import type { Look } from '../look/look.ts';
+import type { Snapshot } from '../look/look.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { unmetIn } from './unmet.ts';
 
@@ -21,7 +21,7 @@ export interface Surveyed<T> {
  * know each other have Authorities in one cluster.
  */
 export async function survey<T>(
-  { catalogue }: Pick<Look, 'catalogue'>,
+  { catalogue }: Pick<Snapshot, 'catalogue'>,
   only: AuthorityId | undefined,
   each: (id: AuthorityId) => Promise<T>,
 ): Promise<Surveyed<T>> {

@@ -3,9 +3,9 @@ import { type Certificate, type Instant, verifyChain } from '@handover/material'
 import { reconcile } from '../controller/reconcile.ts';
 import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
 import { trialKeyring } from '../look/local-key.ts';
-import { type Look, type Requests, takeLook } from '../look/look.ts';
+import { type Snapshot, type Requests, readSnapshot } from '../look/look.ts';
 import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
-import { type Observation, observeAnew } from '../observe/observe.ts';
+import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { type Damage, damageIn } from './damage.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 import { type Trust, trustBetween } from './trust-matrix.ts';
@@ -32,22 +32,22 @@ export interface Material {
 }
 
 /** A home over one look, in which nothing that is done stays: objects and authorities live in memory on top of what was seen. */
-export const dryRun = (home: Home, look: Look, asked: Partial<Requests> = {}): Home => {
-  const objects = new MemoryObjects(() => look.clock.now(), look.objects);
-  const authorities = new MemoryAuthorities(look.authorities);
+export const dryRun = (home: Home, snapshot: Snapshot, asked: Partial<Requests> = {}): Home => {
+  const objects = new MemoryObjects(() => snapshot.clock.now(), snapshot.objects);
+  const authorities = new MemoryAuthorities(snapshot.authorities);
   const pending = async (id: AuthorityId): Promise<Requests> => {
-    const { rotate, distrust } = await look.requests.pending(id);
+    const { rotate, distrust } = await snapshot.requests.pending(id);
     return {
       rotate: [...rotate, ...(asked.rotate ?? [])],
       distrust: [...new Set([...distrust, ...(asked.distrust ?? [])])],
     };
   };
-  const readers = { ...look, objects, authorities, requests: { pending }, hooks: undefined };
+  const readers = { ...snapshot, objects, authorities, requests: { pending }, hooks: undefined };
   return {
     ...home,
-    fresh: () => takeLook(readers, () => look.catalogue),
+    fresh: () => readSnapshot(readers, () => snapshot.catalogue),
     cached: undefined,
-    fairly: false,
+    multiTenant: false,
     keyring: trialKeyring(home.keyring),
     objects,
     authorities,
@@ -122,13 +122,13 @@ const dueWrites = (actions: readonly Action[]): readonly string[] => {
  */
 export async function verifyAuthority(
   home: Home,
-  look: Look,
+  snapshot: Snapshot,
   id: AuthorityId,
   asked?: Partial<Requests>,
   was?: Material,
 ): Promise<TrustMatrix> {
-  const trial = dryRun(home, look, asked);
-  const observation = await observeAnew(trial.fresh, id);
+  const trial = dryRun(home, snapshot, asked);
+  const observation = await observeWithRetry(trial.fresh, id);
   const before = was ?? materialIn(observation);
   const step: string[] = [];
   for (let passes = 0; passes < 64; passes++) {
@@ -138,10 +138,10 @@ export async function verifyAuthority(
     for (const action of made.actions)
       if (!action.kind.startsWith('write-')) step.push(`${action.kind}: ${action.why}`);
   }
-  const after = materialIn(await observeAnew(trial.fresh, id));
+  const after = materialIn(await observeWithRetry(trial.fresh, id));
   const problems = damageIn(observation);
   const readers = new Map<ObjectId, string[]>();
   for (const { id: consumer, verifies } of observation.seen.consumers)
     for (const object of verifies) readers.set(object, [...(readers.get(object) ?? []), consumer]);
-  return { authority: id, step, problems, readers, ...trustBetween(before, after, look.clock.now()) };
+  return { authority: id, step, problems, readers, ...trustBetween(before, after, snapshot.clock.now()) };
 }

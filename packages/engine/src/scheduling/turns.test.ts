@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Turns } from './turns.ts';
+import { FairSemaphore } from './turns.ts';
 
 /** Work that lasts until `end`. */
-const stage = (turns: Turns) => {
+const stage = (semaphore: FairSemaphore) => {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const begin = (name: string): Promise<void> =>
-    turns.take(name.split(' ')[0] ?? '', async () => {
+    semaphore.take(name.split(' ')[0] ?? '', async () => {
       begun.push(name);
       await new Promise<void>((resolve) => ends.set(name, resolve));
     });
@@ -18,7 +18,7 @@ const stage = (turns: Turns) => {
 };
 
 test('one share takes only its own places and leaves the rest free', async () => {
-  const { begun, begin, end } = stage(new Turns({ inAll: 3, each: 2 }));
+  const { begun, begin, end } = stage(new FairSemaphore({ inAll: 3, each: 2 }));
   const all = ['evil 1', 'evil 2', 'evil 3', 'prod 1'].map(begin);
   await new Promise(setImmediate);
   expect(begun).toEqual(['evil 1', 'evil 2', 'prod 1']);
@@ -29,7 +29,7 @@ test('one share takes only its own places and leaves the rest free', async () =>
 });
 
 test('when every place is taken, waiting shares get places in turn, not in order of arrival', async () => {
-  const { begun, begin, end } = stage(new Turns({ inAll: 1, each: 1 }));
+  const { begun, begin, end } = stage(new FairSemaphore({ inAll: 1, each: 1 }));
   const names = ['evil 1', 'evil 2', 'evil 3', 'evil 4', 'prod 1', 'test 1'];
   const all = names.map(begin);
   await new Promise(setImmediate);
@@ -39,7 +39,7 @@ test('when every place is taken, waiting shares get places in turn, not in order
 });
 
 test('work that throws frees its place', async () => {
-  const turns = new Turns({ inAll: 1, each: 1 });
-  await expect(turns.take('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-  expect(await turns.take('a', async () => 'next')).toBe('next');
+  const semaphore = new FairSemaphore({ inAll: 1, each: 1 });
+  await expect(semaphore.take('a', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(await semaphore.take('a', async () => 'next')).toBe('next');
 });

@@ -1,20 +1,20 @@
-export interface Places {
+export interface Limits {
   /** How many may work at once. */
   readonly inAll: number;
   /** How many of one share may work at once: fewer than `inAll`, so that no share can take every place. */
   readonly each: number;
 }
 
-/** Places for several shares: each share waits in its own line, and the lines are served round-robin. */
-export class Turns {
-  readonly #places: Places;
+/** A semaphore for several shares: each share waits in its own line, and the lines are served round-robin. */
+export class FairSemaphore {
+  readonly #limits: Limits;
   #busy = 0;
   readonly #busyOf = new Map<string, number>();
   /** In the order in which they are served next. */
   readonly #lines = new Map<string, (() => void)[]>();
 
-  constructor(places: Places) {
-    this.#places = places;
+  constructor(limits: Limits) {
+    this.#limits = limits;
   }
 
   async take<T>(share: string, work: () => Promise<T>): Promise<T> {
@@ -48,10 +48,10 @@ export class Turns {
   }
 
   #next(): (() => void) | undefined {
-    if (this.#busy >= this.#places.inAll) return undefined;
+    if (this.#busy >= this.#limits.inAll) return undefined;
     for (const [share, line] of this.#lines) {
       const busy = this.#busyOf.get(share) ?? 0;
-      if (busy >= this.#places.each) continue;
+      if (busy >= this.#limits.each) continue;
       const [first, ...rest] = line;
       // Served now, so last in the next round.
       this.#lines.delete(share);

@@ -103,7 +103,7 @@ describe('The work queue', () => {
       onError: () => {},
       laneOf: (key) => key.replace(/^drift /, ''),
       shareOf: (key) => key.replace(/^drift /, '').split('/')[0] ?? '',
-      places: { inAll: 4, each: 2 },
+      limits: { inAll: 4, each: 2 },
       work: async (key) => {
         begun.push(key);
         await new Promise<void>((resolve) => ends.set(key, resolve));

@@ -1,5 +1,5 @@
 import type { Clock, Duration, Instant } from '@handover/material';
-import type { Places } from './turns.ts';
+import type { Limits } from './turns.ts';
 
 export interface QueueOptions<Key = string> {
   /** Does the work for one key; returns when the key is due again. */
@@ -19,10 +19,10 @@ export interface QueueOptions<Key = string> {
   readonly textOf?: (key: Key) => string;
   /** The queue works on one key of a lane at a time. Default: one lane for all keys. */
   readonly laneOf?: (key: Key) => string;
-  /** A share gets at most `places.each` places, so that it cannot take them all. Default: one share for all keys. */
+  /** A share gets at most `limits.each` places, so that it cannot take them all. Default: one share for all keys. */
   readonly shareOf?: (key: Key) => string;
   /** How many keys the queue works on at once. Default: one. */
-  readonly places?: Places;
+  readonly limits?: Limits;
 }
 
 interface Due<Key> {
@@ -83,12 +83,12 @@ export class WorkQueue<Key = string> {
 
   /** Works until `signal`, then finishes the work in progress. */
   async run(signal: AbortSignal): Promise<void> {
-    const { places = { inAll: 1, each: 1 }, now } = this.#options;
+    const { limits = { inAll: 1, each: 1 }, now } = this.#options;
     const working = new Set<Promise<void>>();
     const broken: unknown[] = [];
     while (!signal.aborted && broken.length === 0) {
       const at = now();
-      const next = working.size < places.inAll ? this.#next(at, places.each) : undefined;
+      const next = working.size < limits.inAll ? this.#next(at, limits.each) : undefined;
       if (next !== undefined) {
         const done: Promise<void> = this.#once(next, signal)
           .catch((error: unknown) => void broken.push(error))

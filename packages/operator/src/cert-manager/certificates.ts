@@ -2,21 +2,21 @@ import { type ObjectSeen, USED_BY, type WrittenBy } from '@handover/core';
 import {
   type AuthorityRecord,
   idOf,
-  type LentReader,
+  type ExternallyHeldReader,
   type ObjectId,
   type Reissues,
   type Responsibilities,
   readableCertificates,
-  unknownLent,
+  unknownExternallyHeld,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant, minute, second } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { askCertificate } from './ask.ts';
 import type { CertManagerCluster, CertManagerView } from './cluster.ts';
-import { Gone } from './gone.ts';
+import { DeletedLeafTracker } from './gone.ts';
 import { heldLeaf } from './held.ts';
-import type { LentSecret } from './kept.ts';
+import type { ExternallyHeldSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -25,7 +25,7 @@ import {
   PROGRAM,
 } from './kinds.ts';
 import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
-import { Sights } from './sights.ts';
+import { FirstSeenTimes } from './sights.ts';
 import { UnlabelledSecrets } from './unlabelled.ts';
 
 /** A request for a new leaf that the cache does not show yet is not made again. */
@@ -45,7 +45,7 @@ const secretId = (namespace: string, name: string): ObjectId => `${namespace}/se
 interface Found {
   readonly id: ObjectId;
   readonly namespace: string;
-  readonly secret: LentSecret | undefined;
+  readonly secret: ExternallyHeldSecret | undefined;
   readonly certificate: CertManagerCertificate | undefined;
   readonly pem: Uint8Array | undefined;
 }
@@ -58,7 +58,7 @@ interface Asked {
   readonly refused?: string;
 }
 
-export interface LentOptions {
+export interface ExternallyHeldOptions {
   readonly kube: Kube;
   readonly cluster: CertManagerCluster;
   readonly signal: AbortSignal;
@@ -70,25 +70,25 @@ export interface LentOptions {
 }
 
 /** Secrets of cert-manager that hold leaves of an authority: read, never written. */
-export class LentCertificates implements Reissues {
-  readonly #options: LentOptions;
-  readonly #sights: Sights;
+export class ExternallyHeldCertificates implements Reissues {
+  readonly #options: ExternallyHeldOptions;
+  readonly #firstSeen: FirstSeenTimes;
   readonly #unlabelled: UnlabelledSecrets;
-  readonly #gone = new Gone();
+  readonly #deleted = new DeletedLeafTracker();
   /** When a Certificate was asked for a new leaf, by the id of its Secret. */
   readonly #asked = new Map<ObjectId, Asked>();
 
   /** What the owner of a Certificate says about the readers of its Secret. */
   readonly #words = new Map<ObjectId, Readonly<Record<string, string>>>();
 
-  constructor(options: LentOptions) {
+  constructor(options: ExternallyHeldOptions) {
     this.#options = options;
-    this.#sights = new Sights(options.begun);
+    this.#firstSeen = new FirstSeenTimes(options.begun);
     const { cluster, signal } = options;
     this.#unlabelled = new UnlabelledSecrets((namespace, name) => cluster.secret(namespace, name, signal));
   }
 
-  reader(fresh: boolean): LentReader {
+  reader(fresh: boolean): ExternallyHeldReader {
     return { of: (responsibilities, record, now) => this.#of(responsibilities, record, now, fresh) };
   }
 
@@ -107,11 +107,11 @@ export class LentCertificates implements Reissues {
     const { generations } = record.state;
     // Only a step of a rotation rests on these Secrets.
     const view = fresh && generations.length > 1 ? await cluster.fresh(signal) : cluster.cached();
-    if (view === undefined) return unknownLent(record, responsibilities);
+    if (view === undefined) return unknownExternallyHeld(record, responsibilities);
     this.#forget(view);
     const { all, trouble } = await this.#found(view, responsibilities);
     // What cannot be seen counts as in use, within the dates in the state.
-    const unknown = trouble === undefined ? [] : unknownLent(record, responsibilities, trouble);
+    const unknown = trouble === undefined ? [] : unknownExternallyHeld(record, responsibilities, trouble);
     const seen = new Map(unknown.map((object) => [object.id, object]));
     for (const [index, found] of all.entries()) {
       if (index % AT_A_TIME === AT_A_TIME - 1) await breath();
@@ -122,8 +122,8 @@ export class LentCertificates implements Reissues {
       if (fresh) this.#tell(found.id, object.leaf?.fingerprint ?? '');
     }
     const { namespace } = responsibilities.authority.metadata;
-    return this.#gone
-      .among(responsibilities.id, namespace, record, [...seen.values()], now)
+    return this.#deleted
+      .update(responsibilities.id, namespace, record, [...seen.values()], now)
       .filter(({ id }) => !responsibilities.leaves.has(id));
   }
 
@@ -138,8 +138,8 @@ export class LentCertificates implements Reissues {
       ...secrets.map(({ namespace, name }) => secretId(namespace, name)),
       ...all.map(({ metadata, spec }) => secretId(metadata.namespace ?? '', spec?.secretName ?? '')),
     ]);
-    this.#sights.keep(there);
-    this.#unlabelled.keep(there);
+    this.#firstSeen.retain(there);
+    this.#unlabelled.retain(there);
     for (const known of [this.#asked, this.#words, this.#told])
       for (const id of known.keys()) if (!there.has(id)) known.delete(id);
   }
@@ -201,7 +201,7 @@ export class LentCertificates implements Reissues {
       id,
       version: certificate?.metadata.resourceVersion ?? '',
       revision: undefined,
-      ...this.#sights.see(id, { ...held, cas: readableCertificates(secret?.ca) }, now),
+      ...this.#firstSeen.record(id, { ...held, cas: readableCertificates(secret?.ca) }, now),
       writtenBy: {
         program: PROGRAM,
         ...(trouble === undefined

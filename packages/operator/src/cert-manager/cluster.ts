@@ -11,7 +11,7 @@ import {
   secrets,
 } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { keptCertificate, keptRequest, keptSecret, type LentSecret } from './kept.ts';
+import { projectCertificate, projectRequest, projectSecret, type ExternallyHeldSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -23,7 +23,7 @@ import {
 export interface CertManagerView {
   readonly certificates: readonly CertManagerCertificate[];
   readonly requests: readonly CertificateRequest[];
-  readonly secrets: readonly LentSecret[];
+  readonly secrets: readonly ExternallyHeldSecret[];
   /** Why this is only what was last seen. Undefined: it is as the API server, or the watch, has it. */
   readonly trouble?: string | undefined;
 }
@@ -34,7 +34,7 @@ export interface ClusterOptions {
   readonly namespaces: readonly string[] | undefined;
   readonly onRequest: (request: CertificateRequest) => void;
   /** A Certificate or a Secret of this namespace has changed. */
-  readonly onLent: (namespace: string) => void;
+  readonly onExternallyHeld: (namespace: string) => void;
   readonly onTrouble: (what: string, error: Error) => void;
 }
 
@@ -63,7 +63,7 @@ export class CertManagerCluster {
   /** Null: an object of others, of which only the version is known. */
   #requests: readonly Informer<CertificateRequest, CertificateRequest | null>[] = [];
   #certificates: readonly Informer<CertManagerCertificate, CertManagerCertificate | null>[] = [];
-  #secrets: readonly Informer<Secret, LentSecret | null>[] = [];
+  #secrets: readonly Informer<Secret, ExternallyHeldSecret | null>[] = [];
   /** Troubles that were told: a right that is missing is told once, not at every try. */
   readonly #told = new Set<string>();
   #settled: () => void = () => {};
@@ -89,14 +89,14 @@ export class CertManagerCluster {
       await this.#options.kube.clock.sleep(ASK_MS, signal);
     }
     if (signal.aborted) return this.#settled();
-    const { onRequest, onLent } = this.#options;
-    const lent = ({ key }: { readonly key: string }): void => onLent(namespaceOf(key));
+    const { onRequest, onExternallyHeld } = this.#options;
+    const lent = ({ key }: { readonly key: string }): void => onExternallyHeld(namespaceOf(key));
     const asked = ({ after }: StoreChange<CertificateRequest | null>): void => {
       if (after) onRequest(after);
     };
-    this.#requests = this.#follow(certificateRequests, signal, { keep: keptRequest, changed: asked });
-    this.#certificates = this.#follow(certificates, signal, { keep: keptCertificate, changed: lent });
-    this.#secrets = this.#follow(secrets, signal, { keep: keptSecret, changed: lent, labelSelector: LABEL });
+    this.#requests = this.#follow(certificateRequests, signal, { keep: projectRequest, changed: asked });
+    this.#certificates = this.#follow(certificates, signal, { keep: projectCertificate, changed: lent });
+    this.#secrets = this.#follow(secrets, signal, { keep: projectSecret, changed: lent, labelSelector: LABEL });
     const all = [...this.#requests, ...this.#certificates, ...this.#secrets];
     await Promise.allSettled(all.map(({ ready }) => ready));
     this.#settled();
@@ -164,9 +164,9 @@ export class CertManagerCluster {
     if (last === undefined) return undefined;
     try {
       return {
-        certificates: await this.#listed(certificates, this.#certificates, keptCertificate, signal),
-        requests: await this.#listed(certificateRequests, this.#requests, keptRequest, signal),
-        secrets: await this.#listed(secrets, this.#secrets, keptSecret, signal, LABEL),
+        certificates: await this.#listed(certificates, this.#certificates, projectCertificate, signal),
+        requests: await this.#listed(certificateRequests, this.#requests, projectRequest, signal),
+        secrets: await this.#listed(secrets, this.#secrets, projectSecret, signal, LABEL),
       };
     } catch (error) {
       if (signal.aborted || !(error instanceof HandoverError)) throw error;
@@ -205,8 +205,8 @@ export class CertManagerCluster {
   }
 
   /** A Secret without the label, as versions of cert-manager before 1.12 write it. */
-  async secret(namespace: string, name: string, signal: AbortSignal): Promise<LentSecret | undefined> {
+  async secret(namespace: string, name: string, signal: AbortSignal): Promise<ExternallyHeldSecret | undefined> {
     const found = await this.#options.kube.get(secrets, { namespace, name }, { signal });
-    return found === undefined ? undefined : keptSecret(found);
+    return found === undefined ? undefined : projectSecret(found);
   }
 }

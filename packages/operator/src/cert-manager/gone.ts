@@ -21,11 +21,11 @@ const MOST = 1_000;
  * Leaves of the authority's own namespace whose Secret was deleted, or got a leaf of another issuer. Pods that began before have them still.
  * Only this process remembers: after a restart they are as unknown as those of a Leaf whose Secret was deleted.
  */
-export class Gone {
+export class DeletedLeafTracker {
   readonly #known = new Map<AuthorityId, Map<ObjectId, Remembered>>();
 
   /** What was seen, as old as it is known to be; and what is gone. */
-  among(
+  update(
     authority: AuthorityId,
     namespace: string,
     { state }: AuthorityRecord,

@@ -3,7 +3,7 @@ import { type KubeObject, secrets } from '@handover/kube';
 import { beforeEach, expect, test } from 'vitest';
 import { CertManagerWorld } from '../../test/cert-manager/world.ts';
 import { CertManagerCluster } from './cluster.ts';
-import { keptCertificate, keptRequest, keptSecret } from './kept.ts';
+import { projectCertificate, projectRequest, projectSecret } from './kept.ts';
 import { certificateRequests } from './kinds.ts';
 
 let world: CertManagerWorld;
@@ -19,7 +19,7 @@ const opened = async (): Promise<CertManagerCluster> => {
     kube: world.kube,
     namespaces: undefined,
     onRequest: () => {},
-    onLent: () => {},
+    onExternallyHeld: () => {},
     onTrouble: () => {},
   });
   await cluster.start(world.signal);
@@ -68,7 +68,7 @@ test('an object that has not changed since the watch showed it is not read again
 
 test('a certificate chain of up to 64 KiB is kept in the cache, and never its key', () => {
   const sized = (bytes: number) =>
-    keptSecret({
+    projectSecret({
       metadata: { namespace: 'team', name: 'web', resourceVersion: '1' },
       data: { 'tls.crt': Buffer.alloc(bytes).toString('base64'), 'tls.key': 'c2VjcmV0', more: LARGE },
     });
@@ -84,7 +84,7 @@ test('conditions, names and messages that tenants write are cut before they are 
     { type: 'Made up', status: JUNK },
     { type: 'Ready', status: 'True', reason: JUNK },
   ];
-  const certificate = keptCertificate({
+  const certificate = projectCertificate({
     metadata: { ...metadata, annotations: { 'handover.dev/reload': 'hot', 'handover.dev/x': JUNK, y: JUNK } },
     spec: { secretName: 'web', issuerRef: { ...ISSUER, name: JUNK } },
     status: { conditions, lastFailureTime: JUNK },
@@ -93,7 +93,7 @@ test('conditions, names and messages that tenants write are cut before they are 
   expect(certificate.spec).toEqual({ secretName: 'web', issuerRef: ISSUER });
   expect(certificate.status?.conditions?.map(({ type }) => type)).toEqual(['Ready', 'Issuing']);
   const owner = { apiVersion: CERT_MANAGER.apiVersion, kind: 'Certificate', name: 'web', uid: 'u1' };
-  const asked = keptRequest({
+  const asked = projectRequest({
     metadata: { ...metadata, ownerReferences: Array.from({ length: 10_000 }, () => owner) },
     spec: { issuerRef: { ...ISSUER, name: 'mesh' }, request: LARGE },
     status: { conditions, certificate: LARGE },

@@ -9,7 +9,7 @@ import {
 } from './kinds.ts';
 
 /** What is kept of a Secret that cert-manager writes: never its key. */
-export interface LentSecret {
+export interface ExternallyHeldSecret {
   readonly namespace: string;
   readonly name: string;
   readonly version: string;
@@ -43,7 +43,7 @@ const pemIn = (secret: Secret, key: string): Uint8Array | undefined => {
   return text === undefined ? undefined : Buffer.from(text, 'base64');
 };
 
-export const keptSecret = (secret: Secret): LentSecret => ({
+export const projectSecret = (secret: Secret): ExternallyHeldSecret => ({
   namespace: secret.metadata.namespace ?? '',
   name: secret.metadata.name ?? '',
   version: secret.metadata.resourceVersion ?? '',
@@ -52,18 +52,18 @@ export const keptSecret = (secret: Secret): LentSecret => ({
   ca: pemIn(secret, 'ca.crt'),
 });
 
-const keptType = ({ apiVersion, kind }: KubeObject): Pick<KubeObject, 'apiVersion' | 'kind'> =>
+const projectType = ({ apiVersion, kind }: KubeObject): Pick<KubeObject, 'apiVersion' | 'kind'> =>
   present({ apiVersion, kind });
 
-const keptMetadata = ({ metadata }: KubeObject): KubeObject['metadata'] => {
+const projectMetadata = ({ metadata }: KubeObject): KubeObject['metadata'] => {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
   return present({ name, namespace, uid, resourceVersion, creationTimestamp });
 };
 
-const keptRef = (ref: IssuerRef | undefined): IssuerRef =>
+const projectRef = (ref: IssuerRef | undefined): IssuerRef =>
   present({ name: bounded(ref?.name), kind: bounded(ref?.kind), group: bounded(ref?.group) });
 
-const keptConditions = (object: CertificateRequest | CertManagerCertificate): readonly CertCondition[] =>
+const projectConditions = (object: CertificateRequest | CertManagerCertificate): readonly CertCondition[] =>
   CONDITIONS.flatMap((type) => {
     const found = conditionIn(object, type);
     if (found === undefined) return [];
@@ -77,33 +77,33 @@ const keptConditions = (object: CertificateRequest | CertManagerCertificate): re
   });
 
 /** Nothing of requests for other issuers. The signer reads a request anew: its contents are not kept. */
-export const keptRequest = (request: CertificateRequest): CertificateRequest | undefined => {
-  const issuerRef = keptRef(request.spec?.issuerRef);
+export const projectRequest = (request: CertificateRequest): CertificateRequest | undefined => {
+  const issuerRef = projectRef(request.spec?.issuerRef);
   if (issuerRef.group !== ISSUER.group) return undefined;
   const owners = (request.metadata.ownerReferences ?? []).filter(({ kind }) => kind === 'Certificate');
   return {
-    ...keptType(request),
-    metadata: { ...keptMetadata(request), ownerReferences: owners.slice(0, MOST_OWNERS) },
+    ...projectType(request),
+    metadata: { ...projectMetadata(request), ownerReferences: owners.slice(0, MOST_OWNERS) },
     spec: { issuerRef },
     status: {
-      conditions: keptConditions(request),
+      conditions: projectConditions(request),
       ...present({ certificate: bounded(request.status?.certificate, MOST_BASE64) }),
     },
   };
 };
 
 /** Those of other issuers too: in the namespace of an Authority they may hold a leaf of a CA that it adopted. */
-export const keptCertificate = (certificate: CertManagerCertificate): CertManagerCertificate => {
+export const projectCertificate = (certificate: CertManagerCertificate): CertManagerCertificate => {
   const { spec, status } = certificate;
   const words = Object.entries(certificate.metadata.annotations ?? {}).filter(
     ([name, value]) => name.startsWith(WORDS) && value.length <= MOST_NAME,
   );
   return {
-    ...keptType(certificate),
-    metadata: { ...keptMetadata(certificate), annotations: Object.fromEntries(words) },
-    spec: { ...present({ secretName: bounded(spec?.secretName) }), issuerRef: keptRef(spec?.issuerRef) },
+    ...projectType(certificate),
+    metadata: { ...projectMetadata(certificate), annotations: Object.fromEntries(words) },
+    spec: { ...present({ secretName: bounded(spec?.secretName) }), issuerRef: projectRef(spec?.issuerRef) },
     status: {
-      conditions: keptConditions(certificate),
+      conditions: projectConditions(certificate),
       ...present({ lastFailureTime: bounded(status?.lastFailureTime) }),
     },
   };

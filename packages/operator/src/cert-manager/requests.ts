@@ -3,10 +3,10 @@ import {
   authorityIn,
   type Catalogue,
   type Home,
-  type LentLeaf,
-  lend,
+  type ExternalLeaf,
+  signExternal,
   type ObjectId,
-  type Passed,
+  type Result,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, type Duration, day, duration, HandoverError, type Instant, second } from '@handover/material';
@@ -49,11 +49,11 @@ export interface SignerOptions {
 
 type Outcome =
   | { readonly reason: 'Pending' | 'Failed' | 'Denied'; readonly message: string }
-  | { readonly reason: 'Issued'; readonly message: string; readonly lent: LentLeaf };
+  | { readonly reason: 'Issued'; readonly message: string; readonly lent: ExternalLeaf };
 
 const isFinal = ({ reason }: Outcome): boolean => reason === 'Failed' || reason === 'Denied';
 const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
-const base64 = (certificates: LentLeaf['chain']): string =>
+const base64 = (certificates: ExternalLeaf['chain']): string =>
   Buffer.from(certificates.map(({ pem }) => pem).join('')).toString('base64');
 
 /** Signs CertificateRequests of cert-manager that name an Authority and were approved. */
@@ -65,13 +65,13 @@ export class RequestSigner {
   }
 
   /** One pass over a request, `namespace/name`. */
-  async keep(id: string, catalogue: Catalogue): Promise<Passed> {
+  async reconcile(id: string, catalogue: Catalogue): Promise<Result> {
     const [namespace = '', name = ''] = id.split('/');
     const { kube, home, signal } = this.#options;
     const request = await kube.get(certificateRequests, { namespace, name }, { signal });
     const authority = issuerOf(request?.spec?.issuerRef, namespace);
     const next = request === undefined || authority === undefined ? 'nothing' : nextFor(request);
-    if (request === undefined || authority === undefined || next === 'nothing') return { again: undefined };
+    if (request === undefined || authority === undefined || next === 'nothing') return { requeueAt: undefined };
     const outcome: Outcome =
       next === 'deny'
         ? { reason: 'Denied', message: 'The CertificateRequest was denied by an approver' }
@@ -81,7 +81,7 @@ export class RequestSigner {
     const age = now - (Date.parse(request.metadata.creationTimestamp ?? '') || 0);
     const wait = Math.min(Math.max(age / 4, PENDING.least), PENDING.most);
     const again = outcome.reason === 'Pending' ? after(now, wait) : undefined;
-    return { again, acted: outcome.reason !== 'Pending' };
+    return { requeueAt: again, acted: outcome.reason !== 'Pending' };
   }
 
   async #sign(request: CertificateRequest, id: string, catalogue: Catalogue): Promise<Outcome> {
@@ -91,7 +91,7 @@ export class RequestSigner {
       const { metadata, spec } = authorityIn(catalogue, id);
       const most = mostFor(spec.issueTo.maxLifetime, metadata.namespace === namespace);
       const asked = refusing(() => askedBy(request, id, most));
-      const lent = await lend(
+      const lent = await signExternal(
         home,
         { authorities: home.authorities, catalogue },
         {

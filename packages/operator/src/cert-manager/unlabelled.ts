@@ -1,5 +1,5 @@
 import { inParallel, type ObjectId } from '@handover/engine';
-import type { LentSecret } from './kept.ts';
+import type { ExternallyHeldSecret } from './kept.ts';
 import type { CertManagerCertificate } from './kinds.ts';
 
 /** Of one look: a tenant creates as many Certificates as it likes. */
@@ -14,15 +14,15 @@ export interface Wanted {
 interface Read {
   /** Of the Certificate: cert-manager writes its status after each change of its Secret. */
   readonly version: string;
-  readonly secret: LentSecret | undefined;
+  readonly secret: ExternallyHeldSecret | undefined;
 }
 
 /** Secrets of Certificates that the watch does not show: there is none yet, or cert-manager before 1.12 wrote it without a label. */
 export class UnlabelledSecrets {
-  readonly #get: (namespace: string, name: string) => Promise<LentSecret | undefined>;
+  readonly #get: (namespace: string, name: string) => Promise<ExternallyHeldSecret | undefined>;
   readonly #read = new Map<ObjectId, Read>();
 
-  constructor(get: (namespace: string, name: string) => Promise<LentSecret | undefined>) {
+  constructor(get: (namespace: string, name: string) => Promise<ExternallyHeldSecret | undefined>) {
     this.#get = get;
   }
 
@@ -49,12 +49,12 @@ export class UnlabelledSecrets {
     return `${left} ${left === 1 ? 'Secret' : 'Secrets'} of Certificates could not be read yet${trouble === undefined ? '' : `: ${trouble}`}`;
   }
 
-  of(id: ObjectId): LentSecret | undefined {
+  of(id: ObjectId): ExternallyHeldSecret | undefined {
     return this.#read.get(id)?.secret;
   }
 
   /** Forgets Secrets that no Certificate asks for. */
-  keep(ids: ReadonlySet<ObjectId>): void {
+  retain(ids: ReadonlySet<ObjectId>): void {
     for (const id of this.#read.keys()) if (!ids.has(id)) this.#read.delete(id);
   }
 

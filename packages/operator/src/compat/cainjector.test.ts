@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, type Leaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { type Held, heldOf } from '../objects/held.ts';
+import { type ObjectProjection, projectObject } from '../objects/held.ts';
 import { keyOf } from '../objects/place.ts';
 import type { InjectionRequest } from '../resources/injections.ts';
 import { type CainjectorInputs, cainjectorInjection } from './cainjector.ts';
@@ -23,8 +23,8 @@ const secret = (
   name: string,
   annotations: Readonly<Record<string, string>>,
   ca: string | undefined = CA,
-): Held =>
-  heldOf('secrets', {
+): ObjectProjection =>
+  projectObject('secrets', {
     metadata: { namespace: 'ns', name, annotations },
     data: ca === undefined ? {} : { 'ca.crt': Buffer.from(ca).toString('base64') },
   });
@@ -33,7 +33,7 @@ const leaf = (name: string, secretName: string): Leaf =>
   ({ kind: 'Leaf', metadata: { namespace: 'ns', name }, spec: { authority: 'mesh', secretName } }) as Leaf;
 
 interface Given {
-  readonly secrets?: readonly Held[];
+  readonly secrets?: readonly ObjectProjection[];
   readonly leaves?: readonly Leaf[];
   readonly inputs?: Partial<CainjectorInputs>;
 }
@@ -49,7 +49,7 @@ const wish = (
     takeOver: false,
     ...given.inputs,
   };
-  const asking = heldOf('apiservices', {
+  const asking = projectObject('apiservices', {
     metadata: { name: 'v1.example.com', annotations },
     spec: { service: { name: 'api' } },
   });

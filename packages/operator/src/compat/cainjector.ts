@@ -1,6 +1,6 @@
 import { CAINJECTOR, type Leaf, TAKE_OVER } from '@handover/core';
 import { authorityRef } from '@handover/engine';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 import { certificatesUnder } from '../resources/certificates-under.ts';
 import {
@@ -42,7 +42,7 @@ export const cainjectorInjection = (inputs: CainjectorInputs): InjectionOf => {
 };
 
 const injectionIn = (
-  { annotations }: Held,
+  { annotations }: ObjectProjection,
   inputs: CainjectorInputs,
   around: Around,
 ): Promise<InjectionRequest> | undefined => {
@@ -105,7 +105,7 @@ const fromCertificate = async (
   return taken(secret, `${namespace}/${name}`, place);
 };
 
-const taken = (secret: Held, name: string, place: Place): InjectionRequest => {
+const taken = (secret: ObjectProjection, name: string, place: Place): InjectionRequest => {
   const { why } = certificatesUnder(secret, KEY);
   if (why !== undefined) return { refused: `Secret ${name}: ${why}`, follow: [place] };
   return { source: { secret: { name, key: KEY } }, follow: [place] };

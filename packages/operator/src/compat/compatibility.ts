@@ -72,7 +72,7 @@ export class Compatibility {
   }
 
   /** Keeps what was injected from a source in other hands: everywhere, or in `objects` alone. */
-  async keep(
+  async reconcile(
     bundle: TrustBundle,
     home: KubeHome,
     catalogue: Catalogue,
@@ -81,7 +81,7 @@ export class Compatibility {
     await this.#foreign.keep(bundle, {
       objects,
       home,
-      look: await home.cached(),
+      snapshot: await home.cached(),
       held: (place) => home.ownWrites.held(place),
       inherited: async (id) => (await home.ownWrites.held(placeOf(id)))?.keeper !== undefined,
     });

@@ -3,7 +3,7 @@ import {
   bundleKeyOf,
   digestOf,
   type Home,
-  type Look,
+  type Snapshot,
   type ObjectId,
   pemFile,
   readableCertificates,
@@ -12,7 +12,7 @@ import {
 } from '@handover/engine';
 import { type Certificate, type Instant, sameBytes } from '@handover/material';
 import { OperatorError } from '../error.ts';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 import { certificatesUnder, readHeldBundle } from '../resources/certificates-under.ts';
 import { sourcesOf } from '../resources/resolved-resources.ts';
@@ -23,9 +23,9 @@ const MOST_KNOWN = 1_000;
 
 export interface ForeignOptions {
   readonly home: Home;
-  readonly look: Look;
+  readonly snapshot: Snapshot;
   readonly objects: readonly ObjectId[];
-  readonly held: (place: Place) => Promise<Held | undefined>;
+  readonly held: (place: Place) => Promise<ObjectProjection | undefined>;
   /** Whether a field was another controller's and is being taken over: what it holds came from the same source. */
   readonly inherited: (id: ObjectId) => Promise<boolean>;
 }
@@ -39,26 +39,26 @@ export class ForeignBundles {
 
   /** How many fields had to be written. */
   async keep(bundle: TrustBundle, options: ForeignOptions): Promise<number> {
-    const { home, look, objects, inherited } = options;
+    const { home, snapshot, objects, inherited } = options;
     const source = await sourceOf(bundle, options);
     this.#remember(source);
     const now = home.clock.now();
     let writes = 0;
     await tryAll(objects, CONCURRENT_WRITES, async (id) => {
-      if (await this.#keepOne(home, look, id, source, now, inherited)) writes++;
+      if (await this.#keepOne(home, snapshot, id, source, now, inherited)) writes++;
     });
     return writes;
   }
 
   async #keepOne(
     home: Home,
-    look: Look,
+    snapshot: Snapshot,
     id: ObjectId,
     source: readonly Certificate[],
     now: Instant,
     inherited: ForeignOptions['inherited'],
   ): Promise<boolean> {
-    const stored = await look.objects.read(id);
+    const stored = await snapshot.objects.read(id);
     if (stored === undefined) return false;
     if (stored.obstacle !== undefined)
       throw new OperatorError('OBJECT_OBSTACLE', `${id}: ${stored.obstacle}`, { path: id, retry: 'later' });
@@ -111,7 +111,7 @@ export class ForeignBundles {
 /** Of a bundle that was made from annotations: one Secret, or the API server's own CA. */
 const sourceOf = async (
   bundle: TrustBundle,
-  { look, held }: ForeignOptions,
+  { snapshot, held }: ForeignOptions,
 ): Promise<readonly Certificate[]> => {
   const missing = (why: string): never => {
     throw new OperatorError('SOURCE_MISSING', `${why}; what was injected from it is kept`, {
@@ -119,7 +119,7 @@ const sourceOf = async (
       retry: 'later',
     });
   };
-  const [place] = sourcesOf(bundle, look.facts.trustNamespace);
+  const [place] = sourcesOf(bundle, snapshot.facts.trustNamespace);
   if (place === undefined) {
     const { certificates, why } = readHeldBundle(bundle.spec.sources[0]?.inline, 'the API server’s CA');
     return why === undefined ? certificates : missing(why);

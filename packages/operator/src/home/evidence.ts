@@ -5,7 +5,7 @@ import {
   DeclaredConsumers,
   EarlierLeaves,
   type EvidenceSource,
-  Turns,
+  FairSemaphore,
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import type { Source } from '../objects/fresh.ts';
@@ -31,7 +31,7 @@ export interface EvidenceTools {
 
 /** API fields, consumers that an Authority declares, and those whose pods read something of it. `fresh`: pods past the cache. */
 export const evidenceWith = ({
-  options: { connection, scope, resources, consumers, meters, lent },
+  options: { connection, scope, resources, consumers, meters, externallyHeld },
   making,
   creationDates,
   rollouts,
@@ -42,14 +42,14 @@ export const evidenceWith = ({
   if (evidence !== undefined) return () => evidence;
   const { kube, signal } = connection;
   const addresses = (consumers.addresses ?? new Addresses()).sparing(kube.config.server);
-  const turns = new Turns(ASKED_AT_ONCE);
-  const tools = { ...making, clock: kube.clock, meters, canaries: new Canaries(making), turns };
+  const semaphore = new FairSemaphore(ASKED_AT_ONCE);
+  const tools = { ...making, clock: kube.clock, meters, canaries: new Canaries(making), semaphore };
   const showing = new PodEvidence({ ...tools, addresses });
   const declared = new DeclaredConsumers(tools, podsOnly({ kube, addresses, signal }));
   const fields: EvidenceSource = {
     consumers: async (responsibilities, _record, _now, { orphans }) => [
       ...fieldConsumers(responsibilities),
-      ...wordOfOwners(responsibilities, new Map(orphans.map((id) => [id, lent?.wordsOn(id) ?? {}]))),
+      ...wordOfOwners(responsibilities, new Map(orphans.map((id) => [id, externallyHeld?.wordsOn(id) ?? {}]))),
     ],
   };
   const reloader =

@@ -1,4 +1,4 @@
-import { FreshSource, type OneByOne, type Source } from '../objects/fresh.ts';
+import { FreshSource, type GetByName, type Source } from '../objects/fresh.ts';
 import type { OwnWritesCache } from '../objects/own-writes-cache.ts';
 import { isField } from '../objects/place.ts';
 import type { KubeHomeOptions } from './options.ts';
@@ -8,7 +8,7 @@ import type { Resolver } from './resolver.ts';
 export const freshSource = (
   { connection: { kube, signal }, scope: { kinds, wide, namespaces } }: KubeHomeOptions,
   ownWrites: OwnWritesCache,
-  named: OneByOne,
+  named: GetByName,
   resolver: Resolver,
 ): Source => {
   const server =

@@ -9,8 +9,8 @@ import {
   type Keyring,
   keyMaker,
   type Ledger,
-  type Look,
-  type LookClock,
+  type Snapshot,
+  type HomeClock,
   localKeyring,
   type ObjectId,
   type ObjectReader,
@@ -21,7 +21,7 @@ import {
   type Readers,
   type Reissues,
   type StoredObject,
-  takeLook,
+  readSnapshot,
   WatchedClock,
 } from '@handover/engine';
 import type { Informer, Secret } from '@handover/kube';
@@ -30,7 +30,7 @@ import { OperatorError } from '../error.ts';
 import { askingSource } from '../objects/asking-source.ts';
 import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
 import { FollowedPasswords, readPassword } from '../objects/followed-passwords.ts';
-import { OneByOne } from '../objects/fresh.ts';
+import { GetByName } from '../objects/fresh.ts';
 import { Mirror } from '../objects/mirror.ts';
 import { ObjectStore } from '../objects/object-store.ts';
 import { OwnWritesCache } from '../objects/own-writes-cache.ts';
@@ -60,7 +60,7 @@ export class KubeHome implements Home {
   readonly #resolver: Resolver;
   readonly #nudges: Nudges | undefined;
   readonly #evidence: (fresh: boolean) => EvidenceSource;
-  readonly #named: OneByOne;
+  readonly #named: GetByName;
   /** What every look reads from, however fresh. */
   readonly #shared: Pick<Readers, 'facts' | 'outputs' | 'profiles' | 'clock'>;
   readonly #cached: Readers;
@@ -75,12 +75,12 @@ export class KubeHome implements Home {
   readonly rollouts: KubeRollouts | undefined;
   readonly profiles: ProfileWriter;
   readonly reissues: Reissues | undefined;
-  readonly clock: LookClock;
+  readonly clock: HomeClock;
   readonly keyring: Keyring;
   readonly issuer: Issuer;
   readonly random = (bytes: number): Uint8Array => randomBytes(bytes);
   readonly ledger: Ledger;
-  readonly fairly: boolean;
+  readonly multiTenant: boolean;
 
   constructor(options: KubeHomeOptions) {
     this.#options = options;
@@ -90,8 +90,8 @@ export class KubeHome implements Home {
     const now = (): Instant => this.clock.now();
     this.keyring = localKeyring(keys);
     this.issuer = issuerWith(keys, this.random);
-    this.fairly = !once;
-    this.reissues = options.lent;
+    this.multiTenant = !once;
+    this.reissues = options.externallyHeld;
     this.clock = new WatchedClock(
       () => this.#serverTime(),
       () => kube.clock.monotonic(),
@@ -113,7 +113,7 @@ export class KubeHome implements Home {
       isServed: (plural) => plural !== 'clustertrustbundles' || resources.clusterTrustBundles(),
     });
     this.#passwords = new FollowedPasswords({ kube, onChange: on.password, onTrouble: on.trouble });
-    this.#named = new OneByOne({ kube, kinds, signal }, (plural) => this.#resolver.known(plural));
+    this.#named = new GetByName({ kube, kinds, signal }, (plural) => this.#resolver.known(plural));
     this.ownWrites = new OwnWritesCache(once ? this.#named : this.#mirror, this.#named, kube.clock);
     this.#resolver = new Resolver(resources, scope, this.ownWrites, async (places, passwords) => {
       if (once) return;
@@ -127,7 +127,7 @@ export class KubeHome implements Home {
         : new Nudges(kube, workloads, writeSignal, on.nudgeFailed ?? (() => {}));
     this.store = new ObjectStore({
       kube,
-      swift: connection.swift ?? kube,
+      caBundleClient: connection.caBundleClient ?? kube,
       kinds,
       namespace,
       cache: this.ownWrites,
@@ -195,7 +195,7 @@ export class KubeHome implements Home {
         askingSource(this.ownWrites, this.#named, (place) => this.#resolver.isAdopted(place)),
       ),
       evidence: this.#evidence(false),
-      lent: options.lent?.reader(false),
+      externallyHeld: options.externallyHeld?.reader(false),
       // Where states are not followed they are asked for.
       authorities: {
         load: async (id) =>
@@ -213,23 +213,23 @@ export class KubeHome implements Home {
   }
 
   /** A look that lists each kind once, and belongs to the pass that took it. */
-  readonly fresh = (): Promise<Look> => {
+  readonly fresh = (): Promise<Snapshot> => {
     const source = freshSource(this.#options, this.ownWrites, this.#named, this.#resolver);
-    return takeLook(
+    return readSnapshot(
       {
         ...this.#shared,
         objects: this.store.view(source),
         authorities: this.authorities,
         requests: this.requests,
         evidence: this.#evidence(true),
-        lent: this.#options.lent?.reader(true),
+        externallyHeld: this.#options.externallyHeld?.reader(true),
       },
       async () => (await this.#resolver.fresh()).catalogue,
     );
   };
 
-  readonly cached = (): Promise<Look> =>
-    takeLook(this.#cached, async () => (await this.#resolver.resolved()).catalogue);
+  readonly cached = (): Promise<Snapshot> =>
+    readSnapshot(this.#cached, async () => (await this.#resolver.resolved()).catalogue);
 
   /** Begins to follow the cluster, with everything that `ready` waits for. */
   start(signal: AbortSignal): void {

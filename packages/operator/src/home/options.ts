@@ -4,14 +4,14 @@ import type {
   EvidenceSource,
   HomeFacts,
   IssuedEntry,
-  LentReader,
+  ExternallyHeldReader,
   Meters,
   ObjectId,
   ProfileReader,
   Reissues,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 import type { Kinds } from '../objects/kinds.ts';
 import type { ObjectStoreOptions } from '../objects/object-store.ts';
 import type { Plural } from '../objects/place.ts';
@@ -26,7 +26,7 @@ import type { Workloads } from '../workloads/workload-cache.ts';
 export interface Connection {
   readonly kube: Kube;
   /** For API fields, whose repair must not wait behind other work. Default: `kube`. */
-  readonly swift?: Kube | undefined;
+  readonly caBundleClient?: Kube | undefined;
   /** Ends reads. */
   readonly signal: AbortSignal;
   /** Ends writes, which may outlast the reads by a moment: a write that is cut off may land all the same. Default: `signal`. */
@@ -84,7 +84,7 @@ export interface ConsumerOptions {
 /** What the home tells of. */
 export interface HomeEvents {
   readonly change?:
-    | ((plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void)
+    | ((plural: Plural, key: string, before: ObjectProjection | undefined, after: ObjectProjection | undefined) => void)
     | undefined;
   /** A password was written, or another one; `namespace/name` of its Secret. */
   readonly password?: ((secret: string) => void) | undefined;
@@ -98,9 +98,9 @@ export interface HomeEvents {
 }
 
 /** Leaves whose keys other programs hold. */
-export interface LentLeaves extends Reissues {
+export interface ExternallyHeldLeaves extends Reissues {
   /** `fresh`: past the caches. */
-  reader(fresh: boolean): LentReader;
+  reader(fresh: boolean): ExternallyHeldReader;
   /** Annotations of what asks for such a leaf. */
   readonly wordsOn: (id: ObjectId) => Readonly<Record<string, string>>;
 }
@@ -110,7 +110,7 @@ export interface KubeHomeOptions {
   readonly scope: Scope;
   readonly resources: ResourceOptions;
   readonly consumers: ConsumerOptions;
-  readonly lent?: LentLeaves | undefined;
+  readonly externallyHeld?: ExternallyHeldLeaves | undefined;
   readonly on?: HomeEvents | undefined;
   readonly keys?: KeySource | undefined;
   /** This process, by the name that it has in the Lease. */

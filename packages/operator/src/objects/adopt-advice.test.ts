@@ -1,4 +1,4 @@
-import { observeAnew } from '@handover/engine';
+import { observeWithRetry } from '@handover/engine';
 import { secrets } from '@handover/kube';
 import { apiServer } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
@@ -22,7 +22,7 @@ test('a Secret of another program is taken over with two consents, and the obsta
   ];
   const home = homeOn({ kube, signal: stop.signal, namespace: 'shop', resources });
   await home.ready();
-  const { seen } = await observeAnew(home.fresh, 'shop/mesh');
+  const { seen } = await observeWithRetry(home.fresh, 'shop/mesh');
   const { obstacle } = seen.objects.find(({ id }) => id === 'shop/secrets/web-tls') ?? {};
   expect(obstacle).toContain('handover.dev/adopt: "true" as an annotation of the resource that asks for it');
   expect(obstacle).toContain('kubectl -n shop label secrets web-tls handover.dev/adopt=true');

@@ -7,7 +7,7 @@ import {
   ROTATE,
   STATE_LABEL,
   STATE_TYPE,
-  withLent,
+  withExternalDates,
 } from '@handover/core';
 import {
   type AuthorityId,
@@ -113,7 +113,7 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
     const stored = recordIn(id, found)?.state;
     if (stored?.revision !== expect) throw changed(id);
     // Leaves that were lent meanwhile changed no revision.
-    const state = withLent(record.state, stored);
+    const state = withExternalDates(record.state, stored);
     const body: Secret = {
       apiVersion: 'v1',
       kind: 'Secret',

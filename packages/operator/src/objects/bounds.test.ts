@@ -2,7 +2,7 @@ import { digestOf, filesFrom } from '@handover/engine';
 import { instant, textOf } from '@handover/material';
 import { expect, test } from 'vitest';
 import { serviceSeen } from '../compat/service-ca.ts';
-import { heldOf } from '../objects/held.ts';
+import { projectObject } from '../objects/held.ts';
 import { formatRecord } from '../objects/record.ts';
 import { declaredOf } from '../resources/declared.ts';
 import { podOf } from '../workloads/pods.ts';
@@ -73,12 +73,12 @@ test('the cache keeps little of a pod, however large its annotations are and how
 const marked = { labels: { 'handover.dev/managed': 'true' }, annotations };
 
 test('the cache keeps only a digest of foreign data in a ConfigMap with Handover’s label', () => {
-  const held = heldOf('configmaps', object('ConfigMap', marked, { data: { x: LONG, y: '', z: 'short' } }));
+  const held = projectObject('configmaps', object('ConfigMap', marked, { data: { x: LONG, y: '', z: 'short' } }));
   expect(sizeOf(held)).toBeLessThan(10_000);
   const { x = new Uint8Array(), ...short } = held.data;
   expect(textOf(x)).toMatch(/^sha256:[0-9a-f]{64}$/);
   expect(short).toEqual(filesFrom({ y: '', z: 'short' }));
-  const changed = heldOf('configmaps', object('ConfigMap', marked, { data: { x: `${LONG}b` } }));
+  const changed = projectObject('configmaps', object('ConfigMap', marked, { data: { x: `${LONG}b` } }));
   expect(changed.data.x).not.toEqual(held.data.x);
 });
 
@@ -87,7 +87,7 @@ test('files of a Leaf, certificates, and keys that the record names are cached w
   const record = { digest: 'd', revisions: {}, anchors: [], changedAt: at };
   const texts = { 'tls.crt': LONG, 'roots.pem': `${LONG}\n-----BEGIN CERTIFICATE-----\n`, ours: LONG };
   const recorded = { 'handover.dev/record': formatRecord({ ours: { record, at } }, 'own') };
-  const held = heldOf('configmaps', object('ConfigMap', { annotations: recorded }, { data: texts }));
+  const held = projectObject('configmaps', object('ConfigMap', { annotations: recorded }, { data: texts }));
   expect(digestOf(held.data)).toBe(digestOf(filesFrom(texts)));
 });
 

@@ -1,15 +1,15 @@
 import { MANAGED_LABEL } from '@handover/core';
 import type { Kube } from '@handover/kube';
-import { type Held, heldOf } from './held.ts';
+import { type ObjectProjection, projectObject } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural, whichOf } from './place.ts';
-import { Room } from './room.ts';
+import { MemoryBudget } from './room.ts';
 
 /** Where API objects are read from. */
 export interface Source {
-  held(place: Place): Promise<Held | undefined>;
+  held(place: Place): Promise<ObjectProjection | undefined>;
   /** Everything of one kind that could be ours. */
-  all(plural: Plural): Promise<readonly Held[]>;
+  all(plural: Plural): Promise<readonly ObjectProjection[]>;
 }
 
 export interface FreshOptions {
@@ -21,7 +21,7 @@ export interface FreshOptions {
 }
 
 /** Asks the API server about each object, one by one: for an account that may see only those it can name. */
-export class OneByOne implements Source {
+export class GetByName implements Source {
   readonly #options: FreshOptions;
   readonly #known: (plural: Plural) => readonly Place[];
 
@@ -30,13 +30,13 @@ export class OneByOne implements Source {
     this.#known = known;
   }
 
-  async held(place: Place): Promise<Held | undefined> {
+  async held(place: Place): Promise<ObjectProjection | undefined> {
     const { kube, kinds, signal } = this.#options;
     const found = await kube.get(kinds[place.plural], whichOf(place), { signal });
-    return found === undefined ? undefined : heldOf(place.plural, found);
+    return found === undefined ? undefined : projectObject(place.plural, found);
   }
 
-  async all(plural: Plural): Promise<readonly Held[]> {
+  async all(plural: Plural): Promise<readonly ObjectProjection[]> {
     const found = await Promise.all(this.#known(plural).map((place) => this.held(place)));
     return found.filter((held) => held !== undefined);
   }
@@ -49,28 +49,28 @@ export class OneByOne implements Source {
  */
 export class FreshSource implements Source {
   readonly #options: FreshOptions;
-  readonly #byName: OneByOne;
+  readonly #byName: GetByName;
   readonly #mayBeThere: (place: Place) => boolean;
-  readonly #lists = new Map<Plural, Promise<ReadonlyMap<string, Held>>>();
+  readonly #lists = new Map<Plural, Promise<ReadonlyMap<string, ObjectProjection>>>();
 
   constructor(options: FreshOptions, mayBeThere: (place: Place) => boolean) {
     this.#options = options;
     this.#mayBeThere = mayBeThere;
-    this.#byName = new OneByOne(options, () => []);
+    this.#byName = new GetByName(options, () => []);
   }
 
-  async held(place: Place): Promise<Held | undefined> {
+  async held(place: Place): Promise<ObjectProjection | undefined> {
     const found = (await this.#list(place.plural)).get(keyOf(place));
     return (
       found ?? (isLabelled(place.plural) && this.#mayBeThere(place) ? this.#byName.held(place) : undefined)
     );
   }
 
-  async all(plural: Plural): Promise<readonly Held[]> {
+  async all(plural: Plural): Promise<readonly ObjectProjection[]> {
     return [...(await this.#list(plural)).values()];
   }
 
-  #list(plural: Plural): Promise<ReadonlyMap<string, Held>> {
+  #list(plural: Plural): Promise<ReadonlyMap<string, ObjectProjection>> {
     const before = this.#lists.get(plural);
     if (before !== undefined) return before;
     const listed = this.#listNow(plural);
@@ -78,10 +78,10 @@ export class FreshSource implements Source {
     return listed;
   }
 
-  async #listNow(plural: Plural): Promise<ReadonlyMap<string, Held>> {
+  async #listNow(plural: Plural): Promise<ReadonlyMap<string, ObjectProjection>> {
     const { kube, kinds, namespaces, signal } = this.#options;
-    const found = new Map<string, Held>();
-    const room = new Room();
+    const found = new Map<string, ObjectProjection>();
+    const budget = new MemoryBudget();
     const labelSelector = isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {};
     // Pages: a list of CRDs is mostly schemas, which go as soon as they have come.
     const limit = plural === 'customresourcedefinitions' ? { limit: 50 } : {};
@@ -94,7 +94,7 @@ export class FreshSource implements Source {
         { signal },
       )) {
         for (const object of page.items) {
-          const held = room.fit(heldOf(plural, object));
+          const held = budget.charge(projectObject(plural, object));
           found.set(keyOf(held), held);
         }
       }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { heldOf } from './held.ts';
+import { projectObject } from './held.ts';
 
 const apiService = (managedFields: readonly object[]) =>
-  heldOf('apiservices', {
+  projectObject('apiservices', {
     metadata: { name: 'x', managedFields },
     spec: { service: { name: 'y' }, caBundle: 'Cg==' },
   });

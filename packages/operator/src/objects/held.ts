@@ -2,14 +2,14 @@ import { CAINJECTOR, INJECTABLE_PLURALS, type InjectablePlural, MANAGED_LABEL } 
 import type { FileData } from '@handover/engine';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
-import { cut, MOST_SAID, saidOn } from './bounds.ts';
+import { cut, MOST_SAID, knownAnnotations } from './bounds.ts';
 import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, withDigests } from './parts.ts';
 import type { Plural } from './place.ts';
 import { FIELD_MANAGER, keptIn, RECORD, type RecordEntries, readEntries } from './record.ts';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
-export interface Held {
+export interface ObjectProjection {
   readonly plural: Plural;
   readonly namespace: string | undefined;
   readonly name: string;
@@ -22,7 +22,7 @@ export interface Held {
   /** Names in a ConfigMap's `binaryData`. */
   readonly binary: readonly string[];
   /** There was no room for its data: see `Room`. */
-  readonly crowded?: true;
+  readonly overBudget?: true;
   readonly labelled: boolean;
   /** Of a ClusterTrustBundle: pods may choose it by them. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -85,7 +85,7 @@ const ownerOf = ({ metadata }: KubeObject): string | undefined => {
   return latestOf(managedFields);
 };
 
-export const heldOf = (plural: Plural, object: KubeObject): Held => {
+export const projectObject = (plural: Plural, object: KubeObject): ObjectProjection => {
   const { metadata } = object;
   const { managedFields = [], annotations = {} } = metadata;
   const entries = readEntries(annotations[RECORD], landedAt(managedFields));
@@ -103,7 +103,7 @@ export const heldOf = (plural: Plural, object: KubeObject): Held => {
     ...(plural === 'clustertrustbundles' ? { labels: metadata.labels ?? {} } : {}),
     immutable: object.immutable === true,
     injectable: hasField(plural, object),
-    annotations: saidOn('object', annotations),
+    annotations: knownAnnotations('object', annotations),
     owner: ownerOf(object),
     keeper: keeperOf(object),
     lastForeign: lastForeign(plural, managedFields),

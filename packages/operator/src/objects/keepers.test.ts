@@ -1,13 +1,13 @@
 import type { ManagedFields } from '@handover/kube';
 import { expect, test } from 'vitest';
 import { conflictOf } from '../resources/injections.ts';
-import { heldOf } from './held.ts';
+import { projectObject } from './held.ts';
 
 const webhooks = {
   'f:webhooks': { 'k:{"name":"a.example.com"}': { 'f:clientConfig': { 'f:caBundle': {} } } },
 };
 const held = (managedFields: readonly ManagedFields[], annotations: Readonly<Record<string, string>> = {}) =>
-  heldOf('validatingwebhookconfigurations', {
+  projectObject('validatingwebhookconfigurations', {
     metadata: { name: 'check', annotations, managedFields },
     webhooks: [],
   });

@@ -1,10 +1,10 @@
 import { MANAGED_LABEL } from '@handover/core';
 import { Informer, type Kube, type KubeObject } from '@handover/kube';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf } from './held.ts';
+import { type ObjectProjection, projectObject } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
-import { Room } from './room.ts';
+import { MemoryBudget } from './room.ts';
 
 export interface MirrorOptions {
   readonly kube: Kube;
@@ -13,7 +13,7 @@ export interface MirrorOptions {
   readonly wide: readonly Plural[];
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
-  readonly onChange: (plural: Plural, key: string, before: Held | undefined, after: Held | undefined) => void;
+  readonly onChange: (plural: Plural, key: string, before: ObjectProjection | undefined, after: ObjectProjection | undefined) => void;
   readonly onTrouble?: ((what: string, error: Error, plural: Plural) => void) | undefined;
   /** Whether the API server has a kind now; one that it has not is not watched. Default: it has all. */
   readonly isServed?: ((plural: Plural) => boolean) | undefined;
@@ -31,14 +31,14 @@ const SHORT_WATCH = { lifetime: 25, silence: 42_000 };
  */
 export class Mirror implements Source {
   readonly #options: MirrorOptions;
-  readonly #room = new Room();
+  readonly #budget = new MemoryBudget();
   readonly #wide = new Map<
     Plural,
-    { readonly informers: readonly Informer<KubeObject, Held>[]; readonly stop: AbortController }
+    { readonly informers: readonly Informer<KubeObject, ObjectProjection>[]; readonly stop: AbortController }
   >();
   readonly #single = new Map<
     string,
-    { readonly informer: Informer<KubeObject, Held>; readonly stop: AbortController }
+    { readonly informer: Informer<KubeObject, ObjectProjection>; readonly stop: AbortController }
   >();
   #signal: AbortSignal | undefined;
 
@@ -82,12 +82,12 @@ export class Mirror implements Source {
     name: string | undefined,
     signal: AbortSignal,
     part = '',
-  ): Informer<KubeObject, Held> {
+  ): Informer<KubeObject, ObjectProjection> {
     const { kube, kinds, onChange, onTrouble } = this.#options;
-    const informer = new Informer<KubeObject, Held>(kube, kinds[plural], {
+    const informer = new Informer<KubeObject, ObjectProjection>(kube, kinds[plural], {
       project: (object) => {
-        const held = heldOf(plural, object);
-        if (name === undefined) return this.#room.fit(held);
+        const held = projectObject(plural, object);
+        if (name === undefined) return this.#budget.charge(held);
         return part === '' ? held : sourceOnly(held, part);
       },
       ...(namespace === undefined ? {} : { namespace }),
@@ -96,7 +96,7 @@ export class Mirror implements Source {
       ...(isLabelled(plural) ? {} : SHORT_WATCH),
     });
     informer.on('changed', ({ key, before, after }) => {
-      if (after === undefined && name === undefined) this.#room.gone(plural, key);
+      if (after === undefined && name === undefined) this.#budget.release(plural, key);
       if (before?.version !== after?.version) onChange(plural, key, before, after);
     });
     const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
@@ -134,16 +134,16 @@ export class Mirror implements Source {
     return [...this.#informers()].every(({ synced }) => synced);
   }
 
-  *#informers(): Iterable<Informer<KubeObject, Held>> {
+  *#informers(): Iterable<Informer<KubeObject, ObjectProjection>> {
     for (const { informers } of this.#wide.values()) yield* informers;
     for (const { informer } of this.#single.values()) yield informer;
   }
 
-  async held(place: Place): Promise<Held | undefined> {
+  async held(place: Place): Promise<ObjectProjection | undefined> {
     return this.get(place);
   }
 
-  get(place: Place): Held | undefined {
+  get(place: Place): ObjectProjection | undefined {
     const key = keyOf(place);
     for (const informer of this.#wide.get(place.plural)?.informers ?? []) {
       const found = informer.get(key);
@@ -152,7 +152,7 @@ export class Mirror implements Source {
     return this.#single.get(`${place.plural} ${key}`)?.informer.get(key);
   }
 
-  async all(plural: Plural): Promise<readonly Held[]> {
+  async all(plural: Plural): Promise<readonly ObjectProjection[]> {
     const wide = this.#wide.get(plural);
     if (wide !== undefined) return wide.informers.flatMap((informer) => informer.list());
     return [...this.#single]
@@ -162,7 +162,7 @@ export class Mirror implements Source {
 }
 
 /** A Secret that is looked at for its CA often has a private key beside it, which is not needed here. */
-const sourceOnly = (held: Held, part: string): Held => {
+const sourceOnly = (held: ObjectProjection, part: string): ObjectProjection => {
   const { 'tls.key': key, ...data } = held.data;
   return key === undefined || part === 'tls.key' ? held : { ...held, data };
 };

@@ -3,7 +3,7 @@ import { configMaps, type KubeObject } from '@handover/kube';
 import { bytesOf, instant } from '@handover/material';
 import { apiServer } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { heldOf } from './held.ts';
+import { projectObject } from './held.ts';
 import { kindsWith } from './kinds.ts';
 import { ObjectStore } from './object-store.ts';
 import { OwnWritesCache } from './own-writes-cache.ts';
@@ -26,7 +26,7 @@ test('an object whose data is not cached is left alone, and a write decided past
     data: { 'one.pem': 'one', 'two.pem': 'two' },
   });
   const crowded = {
-    ...heldOf('configmaps', created as KubeObject),
+    ...projectObject('configmaps', created as KubeObject),
     data: {},
     entries: {},
     crowded: true,
@@ -34,7 +34,7 @@ test('an object whose data is not cached is left alone, and a write decided past
   const source = { held: async () => crowded, all: async () => [crowded] };
   const store = new ObjectStore({
     kube,
-    swift: kube,
+    caBundleClient: kube,
     kinds: kindsWith({ version: 'v1' }),
     namespace: 'own',
     cache: new OwnWritesCache(source, source, kube.clock),
@@ -51,5 +51,5 @@ test('an object whose data is not cached is left alone, and a write decided past
   }));
   const found = await kube.get(configMaps, { namespace: 'prod', name: 'bundles' });
   expect(found?.data).toEqual({ 'one.pem': 'new', 'two.pem': 'two' });
-  expect(Object.keys(heldOf('configmaps', found as KubeObject).entries)).toEqual(['one.pem', 'two.pem']);
+  expect(Object.keys(projectObject('configmaps', found as KubeObject).entries)).toEqual(['one.pem', 'two.pem']);
 });

@@ -15,7 +15,7 @@ import { HandoverError, type Instant } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { adoptAdvice } from './adopt-advice.ts';
 import type { Source } from './fresh.ts';
-import { type Held, heldOf } from './held.ts';
+import { type ObjectProjection, projectObject } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { bodyOf, leaving, mergeBody } from './object-body.ts';
 import { ObjectView, type ViewOptions } from './object-view.ts';
@@ -28,7 +28,7 @@ import { FIELD_MANAGER, type RecordEntries } from './record.ts';
 export interface ObjectStoreOptions extends ViewOptions {
   /** Writes go through these clients alone, which know whether we still lead; the second is for API fields. */
   readonly kube: Kube;
-  readonly swift: Kube;
+  readonly caBundleClient: Kube;
   readonly kinds: Kinds;
   readonly cache: OwnWritesCache;
   readonly signal: AbortSignal;
@@ -99,7 +99,7 @@ export class ObjectStore {
     }
   }
 
-  async #create(id: ObjectId, place: Place, make: (at: Instant) => Contents): Promise<Held> {
+  async #create(id: ObjectId, place: Place, make: (at: Instant) => Contents): Promise<ObjectProjection> {
     const { kube, kinds, now, signal, signerOf } = this.#options;
     const { plural, namespace, part } = place;
     if (isField(place) || this.#options.isWhole?.(id) === true)
@@ -118,7 +118,7 @@ export class ObjectStore {
       signal,
       ...(namespace === undefined ? {} : { namespace }),
     });
-    return heldOf(plural, created);
+    return projectObject(plural, created);
   }
 
   /** Lands on what was decided on: a version that differs only in what is not ours, such as its status, will do as well. */
@@ -127,7 +127,7 @@ export class ObjectStore {
     place: Place,
     expect: string,
     make: (at: Instant) => Contents,
-  ): Promise<{ readonly written: Held; readonly on: string }> {
+  ): Promise<{ readonly written: ObjectProjection; readonly on: string }> {
     const held = await this.#atVersion(id, place, expect);
     for (let turn = 1, on = expect; ; turn++) {
       try {
@@ -144,12 +144,12 @@ export class ObjectStore {
   async #applyOn(
     id: ObjectId,
     place: Place,
-    held: Held,
+    held: ObjectProjection,
     version: string,
     make: (at: Instant) => Contents,
-  ): Promise<Held> {
+  ): Promise<ObjectProjection> {
     const { kinds, now, signal, onRepair } = this.#options;
-    const kube = isField(place) ? this.#options.swift : this.#options.kube;
+    const kube = isField(place) ? this.#options.caBundleClient : this.#options.kube;
     const { plural, part } = place;
     const shape = SHAPES[plural];
     const before = held.entries[part];
@@ -190,11 +190,11 @@ export class ObjectStore {
       this.#contention.repaired(id, manager, now());
       onRepair?.(id, manager);
     }
-    return heldOf(plural, applied);
+    return projectObject(plural, applied);
   }
 
   /** Refuses to replace a key that lies where another format of the object should be, and that another program wrote. */
-  #refuseForeign(id: ObjectId, held: Held, { outputs }: ObjectRecord): void {
+  #refuseForeign(id: ObjectId, held: ObjectProjection, { outputs }: ObjectRecord): void {
     const { mayAdopt, now } = this.#options;
     if (outputs === undefined || mayAdopt(id)) return;
     const ours = new Set(ourNames(held.plural, held.data, held.entries));
@@ -221,15 +221,15 @@ export class ObjectStore {
     });
   }
 
-  async #now(place: Place): Promise<Held | undefined> {
+  async #now(place: Place): Promise<ObjectProjection | undefined> {
     const { kube, kinds, signal } = this.#options;
     const found = await kube.get(kinds[place.plural], whichOf(place), { signal });
-    return found === undefined ? undefined : heldOf(place.plural, found);
+    return found === undefined ? undefined : projectObject(place.plural, found);
   }
 
-  async #atVersion(id: ObjectId, place: Place, version: string): Promise<Held> {
+  async #atVersion(id: ObjectId, place: Place, version: string): Promise<ObjectProjection> {
     const cached = await this.#options.cache.held(place);
-    if (cached?.version === version && cached.crowded !== true) return cached;
+    if (cached?.version === version && cached.overBudget !== true) return cached;
     const found = await this.#now(place);
     if (found?.version === version) return found;
     throw new OperatorError('KUBE_CONFLICT', `${id} is no longer at version ${version}`, {
@@ -246,7 +246,7 @@ export class ObjectStore {
 const MOST_TURNS = 5;
 
 /** Everything of an object that a decision about it rests on. */
-const sameToUs = ({ uid, entries, data, binary, labelled, injectable, annotations }: Held): string =>
+const sameToUs = ({ uid, entries, data, binary, labelled, injectable, annotations }: ObjectProjection): string =>
   JSON.stringify([uid, entries, digestOf(data), binary, labelled, injectable, annotations]);
 
 /** Another write was faster. */
@@ -258,7 +258,7 @@ const OUTDATED: ReadonlySet<string> = new Set<KubeErrorCode>([
 /** Trying again at once would not help; the others need not wait for it. */
 const REFUSED: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_FORBIDDEN', 'KUBE_INVALID']);
 
-const recordedIn = (all: readonly Held[]): readonly RecordedObject[] =>
+const recordedIn = (all: readonly ObjectProjection[]): readonly RecordedObject[] =>
   all.flatMap((held) =>
     Object.entries(held.entries).map(([part, { record, sealed }]) => ({
       id: idOfPlace({ ...held, part }),
@@ -268,7 +268,7 @@ const recordedIn = (all: readonly Held[]): readonly RecordedObject[] =>
   );
 
 const issuedBy = (
-  secrets: readonly Held[],
+  secrets: readonly ObjectProjection[],
   authority: AuthorityId,
   known: ReadonlySet<ObjectId>,
 ): readonly ObjectId[] =>

@@ -9,11 +9,11 @@ import {
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { adoptAdvice } from './adopt-advice.ts';
-import type { Held } from './held.ts';
+import type { ObjectProjection } from './held.ts';
 import type { Obstacles } from './obstacles.ts';
 import { SHAPES } from './parts.ts';
 import { isField, placeOf } from './place.ts';
-import { CROWDED } from './room.ts';
+import { OVER_BUDGET } from './room.ts';
 
 export interface ViewOptions {
   /** Where authorities lie. */
@@ -34,10 +34,10 @@ export class ObjectView {
   readonly #options: ViewOptions;
   readonly #obstacles: Obstacles;
   readonly #contention: Contention;
-  readonly #read = new WeakMap<Held, Map<string, FileData | undefined>>();
+  readonly #read = new WeakMap<ObjectProjection, Map<string, FileData | undefined>>();
   /** The same answer for the same object, by which the engine knows that it has seen it before. */
   readonly #known = new WeakMap<
-    Held,
+    ObjectProjection,
     Map<ObjectId, { readonly intact: boolean; readonly stored: StoredObject }>
   >();
 
@@ -48,7 +48,7 @@ export class ObjectView {
   }
 
   /** One part of an API object, with what is known about it. */
-  stored(id: ObjectId, held: Held): StoredObject {
+  stored(id: ObjectId, held: ObjectProjection): StoredObject {
     const place = placeOf(id);
     const { part } = place;
     const entry = held.entries[part];
@@ -72,7 +72,7 @@ export class ObjectView {
   }
 
   /** The same data for the same object, so that what is known about them need not be found out again. */
-  #data(held: Held, part: string): FileData | undefined {
+  #data(held: ObjectProjection, part: string): FileData | undefined {
     const parts = this.#read.get(held) ?? new Map<string, FileData | undefined>();
     this.#read.set(held, parts);
     const outputs = held.entries[part]?.record.outputs?.files;
@@ -80,13 +80,13 @@ export class ObjectView {
     return parts.get(part);
   }
 
-  #annotated(id: ObjectId, held: Held, record: ObjectRecord | undefined): boolean {
+  #annotated(id: ObjectId, held: ObjectProjection, record: ObjectRecord | undefined): boolean {
     const wanted = record === undefined ? undefined : this.#options.annotationsOf?.(id, record);
     return Object.entries(wanted ?? {}).every(([name, value]) => held.annotations[name] === value);
   }
 
   /** Keys of others in an object whose `data` is to hold ours alone. */
-  strangers(id: ObjectId, held: Held): readonly string[] {
+  strangers(id: ObjectId, held: ObjectProjection): readonly string[] {
     if (isField(placeOf(id)) || this.#options.isWhole?.(id) !== true) return [];
     const { part } = placeOf(id);
     const ours = new Set(
@@ -95,7 +95,7 @@ export class ObjectView {
     return Object.keys(held.data).filter((name) => !ours.has(name) && !held.binary.includes(name));
   }
 
-  #obstacle(id: ObjectId, held: Held, data: FileData | undefined): string | undefined {
+  #obstacle(id: ObjectId, held: ObjectProjection, data: FileData | undefined): string | undefined {
     const { now, mayAdopt } = this.#options;
     const place = placeOf(id);
     if (data === undefined)
@@ -103,7 +103,7 @@ export class ObjectView {
     const { keptIn = this.#options.namespace } = held;
     if (keptIn !== this.#options.namespace && !mayAdopt(id))
       return `it is kept by the operator of namespace ${keptIn}; stop that one, or set ${ADOPT}: "true" on the resource that asks for this object`;
-    if (held.crowded === true) return CROWDED;
+    if (held.overBudget === true) return OVER_BUDGET;
     if (held.immutable) return 'it is immutable; delete it, and it is made anew';
     const met = this.#obstacles.why(id, now());
     if (met !== undefined) return met;

@@ -1,12 +1,12 @@
 import { VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
 import type { Source } from './fresh.ts';
-import type { Held } from './held.ts';
+import type { ObjectProjection } from './held.ts';
 import { OwnWritesCache } from './own-writes-cache.ts';
 import type { Place } from './place.ts';
 
 const place: Place = { plural: 'secrets', namespace: 'a', name: 'b', part: '' };
-const held = (version: string): Held => ({
+const held = (version: string): ObjectProjection => ({
   plural: 'secrets',
   namespace: 'a',
   name: 'b',
@@ -26,7 +26,7 @@ const held = (version: string): Held => ({
 });
 
 const world = () => {
-  const state: { cached: Held | undefined; server: Held | undefined; asked: number } = {
+  const state: { cached: ObjectProjection | undefined; server: ObjectProjection | undefined; asked: number } = {
     cached: held('1'),
     server: held('1'),
     asked: 0,

@@ -1,6 +1,6 @@
 import type { Clock } from '@handover/material';
 import type { Source } from './fresh.ts';
-import type { Held } from './held.ts';
+import type { ObjectProjection } from './held.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
 
 const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string =>
@@ -8,7 +8,7 @@ const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): strin
 
 interface Answer {
   readonly before: string | undefined;
-  readonly held: Held;
+  readonly held: ObjectProjection;
   /** How long a new object is believed in though the cache has not heard of it. */
   readonly until: number;
 }
@@ -37,7 +37,7 @@ export class OwnWritesCache implements Source {
     this.#server = server;
   }
 
-  async held(place: Place): Promise<Held | undefined> {
+  async held(place: Place): Promise<ObjectProjection | undefined> {
     const name = nameOf(place.plural, place);
     const cached = await this.#cache.held(place);
     if (this.#suspect.delete(name) || (cached === undefined && this.#strangers.has(name))) {
@@ -56,7 +56,7 @@ export class OwnWritesCache implements Source {
     return this.#strangers.has(nameOf(place.plural, place));
   }
 
-  async all(plural: Plural): Promise<readonly Held[]> {
+  async all(plural: Plural): Promise<readonly ObjectProjection[]> {
     const cached = await this.#cache.all(plural);
     const answered = [...this.#answers.values()].filter(({ held }) => held.plural === plural);
     if (answered.length === 0) return cached;
@@ -68,7 +68,7 @@ export class OwnWritesCache implements Source {
     return [...known.values()];
   }
 
-  #newer(name: string, cached: Held | undefined): Held | undefined {
+  #newer(name: string, cached: ObjectProjection | undefined): ObjectProjection | undefined {
     const answer = this.#answers.get(name);
     if (answer === undefined) return cached;
     // The object was created and deleted again before the watch reported it.
@@ -108,7 +108,7 @@ export class OwnWritesCache implements Source {
   }
 
   /** The API server answered a write that was decided on version `before`. */
-  async wrote(before: string | undefined, held: Held): Promise<void> {
+  async wrote(before: string | undefined, held: ObjectProjection): Promise<void> {
     const cached = await this.#cache.held({ ...held, part: '' });
     this.#strangers.delete(nameOf(held.plural, held));
     const name = nameOf(held.plural, held);

@@ -1,4 +1,4 @@
-import { type AuthorityId, type AuthorityRecord, lend, objectOf, type Passed } from '@handover/engine';
+import { type AuthorityId, type AuthorityRecord, signExternal, objectOf, type Result } from '@handover/engine';
 import { type Kube, type KubeObject, podCertificateRequests, pods } from '@handover/kube';
 import { after, duration, type Instant, minute, second } from '@handover/material';
 import { isCode } from '../error.ts';
@@ -22,7 +22,7 @@ export interface PodSigningOptions {
 
 /** For clocks that run late. The API server takes no date further than five minutes from its own time. */
 const BACK = duration(3 * minute);
-const NOTHING: Passed = { again: undefined };
+const NOTHING: Result = { requeueAt: undefined };
 /** How long until a request that waits is looked at again: a quarter of its age. */
 const SOONEST_MS = second;
 const LATEST_MS = minute;
@@ -35,7 +35,7 @@ export class PodSigning {
     this.#options = options;
   }
 
-  async keep(id: string): Promise<Passed> {
+  async reconcile(id: string): Promise<Result> {
     const { watched, home, tell } = this.#options;
     const found = watched.find(id);
     if (found === undefined || found.request.stand.is !== 'open')
@@ -74,7 +74,7 @@ export class PodSigning {
   ): Promise<void> {
     const { home } = this.#options;
     // The state is read once more, and after the request was seen: a pod that is younger than an activation never gets a leaf of the CA before.
-    const lent = await lend(
+    const lent = await signExternal(
       home,
       { authorities: home.authorities, catalogue },
       {
@@ -91,9 +91,9 @@ export class PodSigning {
     if (leftOut.length > 0) this.#options.tell(request, { is: 'granted', key, leaf, leftOut });
   }
 
-  #later(since: Instant): Passed {
+  #later(since: Instant): Result {
     const now = this.#options.home.clock.now();
-    return { again: after(now, Math.min(LATEST_MS, Math.max(SOONEST_MS, (now - since) / 4))) };
+    return { requeueAt: after(now, Math.min(LATEST_MS, Math.max(SOONEST_MS, (now - since) / 4))) };
   }
 
   async #state(resolved: ResolvedResources, authority: AuthorityId): Promise<AuthorityRecord | undefined> {

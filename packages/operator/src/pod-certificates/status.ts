@@ -1,4 +1,4 @@
-import type { LentLeaf } from '@handover/engine';
+import type { ExternalLeaf } from '@handover/engine';
 import { type Instant, minute, second } from '@handover/material';
 import { cutMessage } from '../events/event.ts';
 import type { Refused } from './judge.ts';
@@ -24,7 +24,7 @@ const condition = (type: string, reason: string, message: string, now: Instant) 
 });
 
 /** The status of a request, written once and whole: the API server takes no second one. */
-export const issuedStatus = ({ chain }: LentLeaf, now: Instant) => {
+export const issuedStatus = ({ chain }: ExternalLeaf, now: Instant) => {
   const [leaf] = chain;
   if (leaf === undefined) throw new TypeError('a chain begins with its leaf');
   const { notBefore, notAfter } = leaf;

@@ -1,5 +1,5 @@
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 
 /** What a source holds, or why it is of no use. */
 export interface Found {
@@ -7,7 +7,7 @@ export interface Found {
   readonly why?: string;
 }
 
-const read = new WeakMap<Held, Map<string, Found>>();
+const read = new WeakMap<ObjectProjection, Map<string, Found>>();
 
 export const readHeldBundle = (pem: string | Uint8Array | undefined, key: string): Found => {
   if (pem === undefined || pem.length === 0) return { certificates: [], why: `it has no CA in ${key}` };
@@ -20,7 +20,7 @@ export const readHeldBundle = (pem: string | Uint8Array | undefined, key: string
 };
 
 /** Certificates under a key of a Secret. An object is read once, however many ask for it. */
-export const certificatesUnder = (held: Held, key: string): Found => {
+export const certificatesUnder = (held: ObjectProjection, key: string): Found => {
   const known = read.get(held) ?? new Map<string, Found>();
   read.set(held, known);
   const before = known.get(key);

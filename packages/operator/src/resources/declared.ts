@@ -1,7 +1,7 @@
 import { API_VERSION, parseResource, type Resource } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { cut, labelsOf, saidOn } from '../objects/bounds.ts';
+import { cut, labelsOf, knownAnnotations } from '../objects/bounds.ts';
 import { type Managers, managersIn } from './askers.ts';
 
 /** A resource as it was written, parsed as far as possible. */
@@ -38,7 +38,7 @@ export const declaredOf = (kind: string, object: KubeObject): Declared => {
   };
   try {
     const { apiVersion = API_VERSION, ...rest } = object;
-    const annotations = saidOn('resource', metadata.annotations);
+    const annotations = knownAnnotations('resource', metadata.annotations);
     const said = { ...metadata, annotations, labels: labelsOf(metadata.labels) };
     const resource = parseResource({ ...rest, apiVersion, kind, metadata: said }, where);
     return { ...base, resource, problem: undefined };

@@ -6,7 +6,7 @@ import {
   TAKE_OVER,
   type TrustBundle,
 } from '@handover/core';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
 
 /** Where an annotation says that a caBundle comes from. */
@@ -26,14 +26,14 @@ export interface Around {
   readonly leaves: ReadonlyMap<string, Leaf>;
   /** Why an Authority cannot be used; undefined: it can. */
   readonly whyNot: (id: string) => string | undefined;
-  readonly held: (place: Place) => Promise<Held | undefined>;
+  readonly held: (place: Place) => Promise<ObjectProjection | undefined>;
 }
 
-export type InjectionOf = (held: Held, around: Around) => Promise<InjectionRequest | undefined>;
+export type InjectionOf = (held: ObjectProjection, around: Around) => Promise<InjectionRequest | undefined>;
 
 /** An object that asks for a bundle and does not get it. */
 export interface InjectionRefusal {
-  readonly held: Held;
+  readonly held: ObjectProjection;
   readonly why: string;
 }
 
@@ -65,7 +65,7 @@ export const quotedNames = (value: string): string => JSON.stringify(value.slice
  * The program that owns the field already; then it is left alone. A field that we have written is ours: a later write by another
  * program is drift, and repeated ones are reported as Contended.
  */
-export const conflictOf = (held: Held, takeOver: boolean): string | undefined => {
+export const conflictOf = (held: ObjectProjection, takeOver: boolean): string | undefined => {
   if (takeOver || held.annotations[TAKE_OVER] === 'true') return undefined;
   if (held.keeper === undefined || Object.keys(held.entries).length > 0) return undefined;
   return `its caBundle is kept by ${held.keeper}; remove it there, or set ${TAKE_OVER}: "true" on it`;
@@ -82,9 +82,9 @@ export interface Injections {
  * annotation is kept by the very same code, and counts in a rotation like any other verifier.
  */
 export const bundlesByAnnotation = async (
-  held: readonly Held[],
-  injectionOf: (held: Held) => Promise<InjectionRequest | undefined>,
-  taken: (object: Held) => boolean,
+  held: readonly ObjectProjection[],
+  injectionOf: (held: ObjectProjection) => Promise<InjectionRequest | undefined>,
+  taken: (object: ObjectProjection) => boolean,
 ): Promise<Injections> => {
   const bySource = new Map<
     string,

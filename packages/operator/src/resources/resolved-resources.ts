@@ -10,7 +10,7 @@ import {
   type Target,
 } from '@handover/engine';
 import type { Source } from '../objects/fresh.ts';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 import { NO_TRUST_BUNDLES } from '../objects/kinds.ts';
 import { fieldPlace, idOfPlace, type Place } from '../objects/place.ts';
 import { certificatesUnder } from './certificates-under.ts';
@@ -111,7 +111,7 @@ const placementOf = async (
 const describeTarget = ({ inject, clusterTrustBundle }: Target): string =>
   inject === undefined ? `ClusterTrustBundle ${clusterTrustBundle?.name}` : `${inject.kind} ${inject.name}`;
 
-const injectedBy = (bundles: readonly TrustBundle[]): ((held: Held) => boolean) => {
+const injectedBy = (bundles: readonly TrustBundle[]): ((held: ObjectProjection) => boolean) => {
   const taken = new Set(
     bundles.flatMap(({ spec }) =>
       spec.targets.flatMap(({ inject }) =>
@@ -263,7 +263,7 @@ export async function resolveResources(
 }
 
 /** Everything about a field object that decides whether and where something is injected. */
-export const decisive = (held: Held | undefined): string =>
+export const decisive = (held: ObjectProjection | undefined): string =>
   held === undefined
     ? ''
     : JSON.stringify([
@@ -274,5 +274,5 @@ export const decisive = (held: Held | undefined): string =>
       ]);
 
 /** Everything about a source that decides whether something may be taken from it; what that is, is another matter. */
-export const gateOf = (held: Held | undefined, key: string): string =>
+export const gateOf = (held: ObjectProjection | undefined, key: string): string =>
   held === undefined ? '' : JSON.stringify([held.annotations, certificatesUnder(held, key).why]);

@@ -123,9 +123,9 @@ test('a read-only command selects the same sources as the operator', async () =>
   await put('ConfigMap', 'one', cas[0]);
   await bundle({ configMap: SELECTED });
   await holds(0);
-  const { home, look } = await openView({ kube: world.kube, namespace: TRUST, signal: world.signal });
-  for (const take of [look, home.fresh]) {
-    const { catalogue } = await take();
+  const { home, read } = await openView({ kube: world.kube, namespace: TRUST, signal: world.signal });
+  for (const each of [read, home.fresh]) {
+    const { catalogue } = await each();
     expect(catalogue.trustBundles.map(({ spec }) => spec.sources)).toEqual([
       [{ configMap: { name: 'one', key: 'ca.crt' } }],
     ]);

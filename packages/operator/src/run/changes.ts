@@ -3,14 +3,14 @@ import { type AuthorityId, idOf, type Key, keyText, RESOURCES } from '@handover/
 import { type CertificateRequest, issuerOf } from '../cert-manager/kinds.ts';
 import { nextFor } from '../cert-manager/requests.ts';
 import type { KubeHome } from '../home/home.ts';
-import type { Held } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/held.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
 import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
 import type { Workload } from '../workloads/workload.ts';
-import { bothOf, concernedBy, type Touched } from './concerned.ts';
+import { union, affectedAuthorities, type ChangedNamespaces } from './concerned.ts';
 import type { OperatorOptions } from './operator-options.ts';
-import type { Term } from './term.ts';
+import type { LeaderSession } from './term.ts';
 import { WorkIndex } from './work-index.ts';
 
 const DEBOUNCE_MS = 20;
@@ -23,7 +23,7 @@ export interface Reindexed {
   /** What was read before; undefined: nothing. */
   readonly before: ResolvedResources | undefined;
   /** Whether it can make a difference for this work. */
-  readonly isConcerned: (key: Key) => boolean;
+  readonly isAffected: (key: Key) => boolean;
   /** How long that may wait; undefined: it is not concerned. */
   readonly waitOf: (key: Key) => number | undefined;
 }
@@ -36,19 +36,19 @@ const readsProfilesAs = (workload: Workload | undefined): string =>
   ) ?? '';
 
 /** The way from the watches to the queue. Each handler drops what calls for no work, and adds the work that the rest calls for. */
-export class Changes {
+export class EventRouter {
   readonly #options: OperatorOptions;
   #home: KubeHome | undefined;
   #index: WorkIndex | undefined;
   /** As they were read last, and what has changed since. */
   #read: ResolvedResources | undefined;
-  #touched: Touched = new Set();
+  #touched: ChangedNamespaces = new Set();
   /** When an object of another namespace last had an authority looked at, or will. */
   readonly #elsewhere = new Map<string, number>();
   /** Called when an Authority signs for pods. */
   onPodsWanted: (() => void) | undefined;
   /** Undefined: another replica leads, and does the work. */
-  term: Term | undefined;
+  session: LeaderSession | undefined;
 
   constructor(options: OperatorOptions) {
     this.#options = options;
@@ -76,14 +76,14 @@ export class Changes {
     const touched = this.#touched;
     this.#touched = new Set();
     const resolved = await home.resolved().catch((error: unknown) => {
-      this.#touched = bothOf(this.#touched, touched);
+      this.#touched = union(this.#touched, touched);
       throw error;
     });
     // What came meanwhile may be in it or not: it counts now, and again when it is read next.
-    const changed = bothOf(this.#touched, touched);
+    const changed = union(this.#touched, touched);
     const before = this.#read;
     this.#read = resolved;
-    const concerned = concernedBy(changed, before, resolved);
+    const concerned = affectedAuthorities(changed, before, resolved);
     for (const id of this.#elsewhere.keys())
       if (!resolved.catalogue.authorities.has(id)) this.#elsewhere.delete(id);
     if ([...resolved.catalogue.authorities.values()].some(({ spec }) => spec.podCertificates !== undefined))
@@ -95,7 +95,7 @@ export class Changes {
     return {
       resolved,
       before,
-      isConcerned,
+      isAffected: isConcerned,
       waitOf: (key) => {
         if (!isConcerned(key)) return undefined;
         const isTheirs = key.kind !== 'Authority' || changed === 'all' || changed.has(namespaceOf(key.id));
@@ -108,17 +108,17 @@ export class Changes {
   readonly resourcesChanged = (namespace?: string): void => {
     const home = this.#home;
     if (home === undefined) return;
-    this.#touched = bothOf(this.#touched, namespace === undefined ? 'all' : new Set([namespace]));
+    this.#touched = union(this.#touched, namespace === undefined ? 'all' : new Set([namespace]));
     home.forget();
-    if (this.term !== undefined) this.term.controller.add([RESOURCES], DEBOUNCE_MS);
+    if (this.session !== undefined) this.session.controller.add([RESOURCES], DEBOUNCE_MS);
     else if (this.#index !== undefined) void this.reindex(home).catch(() => {});
   };
 
   readonly objectChanged = (
     plural: Plural,
     key: string,
-    before: Held | undefined,
-    now: Held | undefined,
+    before: ObjectProjection | undefined,
+    now: ObjectProjection | undefined,
   ): void => {
     this.#options.onSeen?.();
     const ownWrites = this.#home?.ownWrites;
@@ -137,11 +137,11 @@ export class Changes {
   readonly passwordChanged = (secret: string): void => this.#add('secrets', secret);
 
   #add(plural: Plural, changed: string): void {
-    const { term } = this;
-    if (term === undefined) return;
+    const { session } = this;
+    if (session === undefined) return;
     for (const each of this.#index?.of(plural, changed) ?? []) {
-      const key = term.drifts.note(each, plural, changed);
-      term.controller.add([key], this.#waitOf(key, changed));
+      const key = session.drifts.note(each, plural, changed);
+      session.controller.add([key], this.#waitOf(key, changed));
     }
   }
 
@@ -161,46 +161,46 @@ export class Changes {
   }
 
   readonly stateChanged = (authority: string): void =>
-    this.term?.controller.add(this.#index?.ofState(authority) ?? []);
+    this.session?.controller.add(this.#index?.ofState(authority) ?? []);
 
   /** A pod that comes, goes, or becomes ready may be what a step waits for. */
   readonly podChanged = (before: Pod | undefined, now: Pod | undefined): void => {
     const { namespace, references, signers } = now ??
       before ?? { namespace: '', references: [], signers: [] };
     for (const { signer } of signers) this.podCertified(authorityOfSigner(signer) ?? '');
-    const { term } = this;
+    const { session } = this;
     const keys = references.flatMap(({ plural, name, signer }) =>
       signer === undefined
         ? (this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? [])
-        : [...(term?.moving.values() ?? [])],
+        : [...(session?.moving.values() ?? [])],
     );
-    term?.controller.add(
-      keys.filter((key) => term.moving.has(keyText(key))),
+    session?.controller.add(
+      keys.filter((key) => session.moving.has(keyText(key))),
       POD_DEBOUNCE_MS,
     );
   };
 
   /** A pod waits for its certificate. */
   readonly podRequested = (request: string): void =>
-    this.term?.controller.add([{ kind: 'PodCertificate', id: request }]);
+    this.session?.controller.add([{ kind: 'PodCertificate', id: request }]);
 
   /** A pod got a certificate, which may be what a step waits for. */
   readonly podCertified = (authority: AuthorityId): void => {
     const key = { kind: 'Authority', id: authority } as const;
-    if (this.term?.moving.has(keyText(key)) === true) this.term.controller.add([key], POD_DEBOUNCE_MS);
+    if (this.session?.moving.has(keyText(key)) === true) this.session.controller.add([key], POD_DEBOUNCE_MS);
   };
 
   readonly workloadChanged = (before: Workload | undefined, now: Workload | undefined): void => {
-    const { term } = this;
-    if (term === undefined) return;
-    term.controller.add(term.moving.values(), POD_DEBOUNCE_MS);
+    const { session } = this;
+    if (session === undefined) return;
+    session.controller.add(session.moving.values(), POD_DEBOUNCE_MS);
     if (readsProfilesAs(before) === readsProfilesAs(now)) return;
     // Which workloads read a profile, and whether their stamps stand, is in its status also while nothing is rolled out.
     const namespace = (now ?? before)?.namespace;
     const profiles = (this.#read?.catalogue.tlsProfiles ?? []).filter(
       ({ metadata, spec }) => metadata.namespace === namespace && spec.workloadSelector !== undefined,
     );
-    term.controller.add(
+    session.controller.add(
       profiles.map((profile) => ({ kind: 'TLSProfile', id: idOf(profile) })),
       POD_DEBOUNCE_MS,
     );
@@ -209,19 +209,19 @@ export class Changes {
   readonly requestChanged = (request: CertificateRequest): void => {
     const { namespace = '', name = '' } = request.metadata;
     if (issuerOf(request.spec?.issuerRef, namespace) === undefined || nextFor(request) === 'nothing') return;
-    this.term?.controller.add([{ kind: 'CertificateRequest', id: `${namespace}/${name}` }]);
+    this.session?.controller.add([{ kind: 'CertificateRequest', id: `${namespace}/${name}` }]);
   };
 
   /** A Secret that another program writes may be what a step waits for. */
-  readonly lentChanged = (namespace: string): void => {
-    for (const key of this.term?.moving.values() ?? [])
+  readonly externallyHeldChanged = (namespace: string): void => {
+    for (const key of this.session?.moving.values() ?? [])
       if (key.kind === 'Authority')
-        this.term?.controller.add([key], Math.max(POD_DEBOUNCE_MS, this.#waitOf(key, `${namespace}/`)));
+        this.session?.controller.add([key], Math.max(POD_DEBOUNCE_MS, this.#waitOf(key, `${namespace}/`)));
   };
 
   readonly platformProfileChanged = async (): Promise<void> => {
     const resolved = await this.#home?.resolved().catch(() => undefined);
     const profiles = resolved?.catalogue.tlsProfiles.filter(({ spec }) => spec.type === 'OpenShift') ?? [];
-    this.term?.controller.add(profiles.map((profile) => ({ kind: 'TLSProfile', id: idOf(profile) })));
+    this.session?.controller.add(profiles.map((profile) => ({ kind: 'TLSProfile', id: idOf(profile) })));
   };
 }

@@ -1,7 +1,7 @@
 import { parseResources } from '@handover/core';
 import { catalogueOf } from '@handover/engine';
 import { expect, test } from 'vitest';
-import { type Concerned, concernedBy, type Touched } from './concerned.ts';
+import { type AffectedAuthorities, affectedAuthorities, type ChangedNamespaces } from './concerned.ts';
 
 type Value = { readonly kind: string; readonly metadata: object; readonly spec: object };
 
@@ -44,9 +44,9 @@ const read = (values: readonly Value[]) => ({
 const concerned = (
   before: readonly Value[],
   now: readonly Value[],
-  touched: Touched = new Set(['evil']),
+  touched: ChangedNamespaces = new Set(['evil']),
 ): readonly string[] => {
-  const found: Concerned = concernedBy(touched, read(before), read(now));
+  const found: AffectedAuthorities = affectedAuthorities(touched, read(before), read(now));
   return found === 'all' ? ['all'] : [...found].sort();
 };
 const without = (name: string): readonly Value[] =>
@@ -96,5 +96,5 @@ test('a change in a namespace affects the Authorities of a bundle that loses a t
 
 test('a change outside all namespaces affects all Authorities', () => {
   expect(concerned(WORLD, WORLD, 'all')).toEqual(['all']);
-  expect(concernedBy(new Set(), undefined, read(WORLD))).toBe('all');
+  expect(affectedAuthorities(new Set(), undefined, read(WORLD))).toBe('all');
 });

@@ -3,11 +3,11 @@ import { type AuthorityId, authorityRef } from '@handover/engine';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 
 /** What has changed since resources were read last: namespaces with another Leaf, Authority or TLSProfile than before, or more than that. */
-export type Touched = ReadonlySet<string> | 'all';
+export type ChangedNamespaces = ReadonlySet<string> | 'all';
 /** Authorities for which a change can make a difference. */
-export type Concerned = ReadonlySet<AuthorityId> | 'all';
+export type AffectedAuthorities = ReadonlySet<AuthorityId> | 'all';
 
-export const bothOf = (a: Touched, b: Touched): Touched =>
+export const union = (a: ChangedNamespaces, b: ChangedNamespaces): ChangedNamespaces =>
   a === 'all' || b === 'all' ? 'all' : new Set([...a, ...b]);
 
 type Read = Pick<ResolvedResources, 'catalogue'>;
@@ -40,7 +40,7 @@ const bundlesIn = ({ catalogue }: Read): ReadonlyMap<string, string> =>
  * Two Leaves may want one Secret, and another's may be free now: so a namespace counts as a whole, before and after. What its
  * resources do to bundles, by annotation or by a name that is taken, shows in the bundles; and authorities that share one go together.
  */
-export const concernedBy = (touched: Touched, before: Read | undefined, now: Read): Concerned => {
+export const affectedAuthorities = (touched: ChangedNamespaces, before: Read | undefined, now: Read): AffectedAuthorities => {
   if (touched === 'all' || before === undefined) return 'all';
   const concerned = new Set([...inNamespaces(before, touched), ...inNamespaces(now, touched)]);
   const [was, is] = [bundlesIn(before), bundlesIn(now)];

@@ -29,7 +29,7 @@ export class Drifts {
   readonly #drifted = new Map<string, Set<ObjectId>>();
 
   /** An authority had nothing to do. */
-  authorityRests(id: string, resolved: ResolvedResources, observation: Observation): void {
+  markStable(id: string, resolved: ResolvedResources, observation: Observation): void {
     const work = keyText({ kind: 'Authority', id });
     const before = this.#rests.get(work);
     const objects =
@@ -38,7 +38,7 @@ export class Drifts {
   }
 
   /** A bundle from a source in other hands had nothing to do. */
-  bundleRests(id: string, resolved: ResolvedResources): void {
+  markBundleStable(id: string, resolved: ResolvedResources): void {
     const work = keyText({ kind: 'TrustBundle', id });
     if (this.#rests.get(work)?.resolved === resolved) return;
     const bundle = resolved.catalogue.trustBundles.find(({ metadata }) => metadata.name === id);
@@ -56,7 +56,7 @@ export class Drifts {
     }
   }
 
-  authorityMoves(id: string): void {
+  markMoving(id: string): void {
     this.#rests.delete(keyText({ kind: 'Authority', id }));
   }
 

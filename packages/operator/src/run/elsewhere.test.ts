@@ -115,7 +115,7 @@ test('a pod of another namespace that mounts a target of a TrustBundle there is 
     { merge: { status } },
   );
   const view = await openView({ kube: world.kube, namespace: 'handover-system', signal: world.signal });
-  const shown = async () => (await statusOf(view.look, 'prod/mesh')).authorities[0]?.consumers ?? [];
+  const shown = async () => (await statusOf(view.read, 'prod/mesh')).authorities[0]?.consumers ?? [];
   const reader = await world.until(
     async () => (await shown()).find(({ name }) => name === 'Pod pay/reader'),
     'the reader',

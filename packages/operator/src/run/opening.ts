@@ -1,6 +1,6 @@
 import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { LentCertificates } from '../cert-manager/certificates.ts';
+import { ExternallyHeldCertificates } from '../cert-manager/certificates.ts';
 import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { Compatibility } from '../compat/compatibility.ts';
 import { DefaultCasFile } from '../compat/trust-manager/default-cas.ts';
@@ -14,16 +14,16 @@ import { WatchedRequests } from '../pod-certificates/watched.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { FollowedSources } from '../resources/selected-sources.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
-import type { Changes } from './changes.ts';
+import type { EventRouter } from './changes.ts';
 import type { OperatorOptions } from './operator-options.ts';
 
 export interface OpeningOptions {
   readonly operator: OperatorOptions;
   readonly kube: Kube;
-  readonly swift: Kube;
+  readonly caBundleClient: Kube;
   /** Of ClusterTrustBundles, at the start; undefined: there are none. */
   readonly trustBundleVersion: string | undefined;
-  readonly changes: Changes;
+  readonly router: EventRouter;
   readonly on: Listener;
   /** A watch that goes on by itself could not begin, or broke. */
   readonly onTrouble: (what: string, error: Error) => void;
@@ -45,9 +45,9 @@ export interface OpenedHome {
 export function openKubeHome({
   operator,
   kube,
-  swift,
+  caBundleClient,
   trustBundleVersion,
-  changes,
+  router,
   on,
   onTrouble,
   signal,
@@ -56,7 +56,7 @@ export function openKubeHome({
   const { namespace, scope = {}, injection = {}, pods = {} } = operator;
   const { trustNamespace = namespace, namespaces, declarations: given } = scope;
   const { compat: honoured = [], serviceCaAuthority, takeOver = false } = injection;
-  const onChange = changes.resourcesChanged;
+  const onChange = router.resourcesChanged;
   const declarations = given ?? new CustomResources({ kube, only: namespaces, onChange });
   const consumersFound = pods.found ?? given === undefined;
   const workloadCache =
@@ -64,8 +64,8 @@ export function openKubeHome({
       ? new WorkloadCache({
           kube,
           namespaces,
-          onPod: changes.podChanged,
-          onWorkload: changes.workloadChanged,
+          onPod: router.podChanged,
+          onWorkload: router.workloadChanged,
         })
       : undefined;
   const cluster = namespaces === undefined;
@@ -93,15 +93,15 @@ export function openKubeHome({
     workloadCache !== undefined && cluster
       ? new WatchedRequests({
           kube,
-          onRequest: changes.podRequested,
-          onAnswered: ({ authority }) => changes.podCertified(authority),
+          onRequest: router.podRequested,
+          onAnswered: ({ authority }) => router.podCertified(authority),
           onTrouble,
         })
       : undefined;
-  const openShift = new OpenShiftProfile(kube, signal, () => void changes.platformProfileChanged());
+  const openShift = new OpenShiftProfile(kube, signal, () => void router.platformProfileChanged());
   const trustBundles = new FollowedTrustBundleApi(kube, trustBundleVersion, signal, async () => {
     await home.trustBundlesChanged();
-    changes.resourcesChanged();
+    router.resourcesChanged();
   });
   const wide = PLURALS.filter((plural) => cluster || plural === 'secrets' || plural === 'configmaps');
   const certManager =
@@ -109,13 +109,13 @@ export function openKubeHome({
       ? new CertManagerCluster({
           kube,
           namespaces,
-          onRequest: changes.requestChanged,
-          onLent: changes.lentChanged,
+          onRequest: router.requestChanged,
+          onExternallyHeld: router.externallyHeldChanged,
           onTrouble,
         })
       : undefined;
   const home: KubeHome = new KubeHome({
-    connection: { kube, swift, signal, writeSignal },
+    connection: { kube, caBundleClient, signal, writeSignal },
     scope: {
       kinds: kindsWith(trustBundles),
       namespace,
@@ -145,10 +145,10 @@ export function openKubeHome({
       podLeaves: podRequests?.leaves,
       reloader: honoured.includes('reloader'),
     },
-    lent:
+    externallyHeld:
       certManager === undefined
         ? undefined
-        : new LentCertificates({
+        : new ExternallyHeldCertificates({
             kube,
             cluster: certManager,
             signal: writeSignal,
@@ -156,9 +156,9 @@ export function openKubeHome({
             nudge: (id, fingerprint) => home.nudgeOf(id, fingerprint),
           }),
     on: {
-      change: changes.objectChanged,
-      password: changes.passwordChanged,
-      state: changes.stateChanged,
+      change: router.objectChanged,
+      password: router.passwordChanged,
+      state: router.stateChanged,
       repair: (object, manager) => on({ kind: 'repaired', object, manager }),
       issued: (entry) => on({ kind: 'issued', entry }),
       trouble: (what, error, plural) => {
@@ -173,7 +173,7 @@ export function openKubeHome({
   const known = Promise.all([defaultCas.start(signal), compat?.start(signal)]);
   home.start(signal);
   podRequests?.start(signal);
-  changes.onPodsWanted = () => podRequests?.want();
+  router.onPodsWanted = () => podRequests?.want();
   void certManager?.start(signal);
   const ready = known.then(() => home.ready());
   return { home, compat, podRequests, certManager, ready };

@@ -40,7 +40,7 @@ export interface OperatorPods {
 export interface OperatorOptions {
   readonly kube: Kube;
   /** A client without a rate limit, for API fields: their repair must not wait behind other work. Default: `kube`. */
-  readonly swift?: Kube | undefined;
+  readonly caBundleClient?: Kube | undefined;
   /** Its own namespace: the Lease and the authorities lie there. */
   readonly namespace: string;
   readonly identity: string;

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Plan, plan } from '@handover/core';
-import { type ControllerEvent, keyText, type Observation, observeAnew, survey } from '@handover/engine';
+import { type ControllerEvent, keyText, type Observation, observeWithRetry, survey } from '@handover/engine';
 import { type LeaderLease, lead } from '@handover/kube';
 import type { CertManagerCluster } from '../cert-manager/cluster.ts';
 import type { Compatibility } from '../compat/compatibility.ts';
@@ -8,11 +8,11 @@ import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
 import type { WatchedRequests } from '../pod-certificates/watched.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
-import { Changes } from './changes.ts';
+import { EventRouter } from './changes.ts';
 import { openKubeHome } from './opening.ts';
 import type { OperatorOptions } from './operator-options.ts';
-import { seenEvidence } from './seen.ts';
-import { Term } from './term.ts';
+import { recordedEvidence } from './seen.ts';
+import { LeaderSession } from './term.ts';
 
 /** How long a write that has left may take after the signal to stop. */
 const LAST_WRITES_MS = 800;
@@ -24,7 +24,7 @@ const LEASE = { duration: 12_000, renewWithin: 8_000, renew: 1_500 } as const;
 /** The Kubernetes home, kept by the replica that leads. */
 export class Operator {
   readonly #options: OperatorOptions;
-  readonly #changes: Changes;
+  readonly #router: EventRouter;
   #signal: AbortSignal = AbortSignal.abort();
   #home: KubeHome | undefined;
   #lease: LeaderLease | undefined;
@@ -44,14 +44,14 @@ export class Operator {
 
   constructor(options: OperatorOptions) {
     this.#options = options;
-    this.#changes = new Changes(options);
+    this.#router = new EventRouter(options);
   }
 
   /** What stands between now and ready, in words. */
   waitingFor(): readonly string[] {
     const worry = this.#worry === undefined ? '' : `: ${this.#worry}`;
     if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
-    const { keys, term } = this.#changes;
+    const { keys, session } = this.#router;
     if (!this.#home.synced || keys === undefined)
       return [`the first look at the cluster is not over yet${worry}`];
     if (this.#lease?.held !== true) {
@@ -59,12 +59,12 @@ export class Operator {
       return this.#led || another ? [] : [`no replica leads yet${worry}`];
     }
     return keys
-      .filter((key) => term?.controller.hasDone(key) !== true)
+      .filter((key) => session?.controller.hasDone(key) !== true)
       .map((key) => `${keyText(key)} is not reconciled yet`);
   }
 
   get leads(): boolean {
-    return this.#changes.term !== undefined;
+    return this.#router.session !== undefined;
   }
 
   /** Identity of the replica that leads, as far as it is known here. */
@@ -83,10 +83,10 @@ export class Operator {
     if (home === undefined || !home.synced) return [];
     const { catalogue } = await home.resolved();
     const { kube, namespace } = this.#options;
-    const evidence = seenEvidence(kube, namespace, this.#signal);
+    const evidence = recordedEvidence(kube, namespace, this.#signal);
     const look = async () => ({ ...(await home.cached()), evidence });
     const { found } = await survey({ catalogue }, undefined, async (authority) => {
-      const observation = await observeAnew(look, authority);
+      const observation = await observeWithRetry(look, authority);
       const { seen, responsibilities, now } = observation;
       return { authority, observation, plan: plan(seen, responsibilities.policy, now) };
     });
@@ -118,9 +118,9 @@ export class Operator {
     const { home, compat, certManager, podRequests, ready } = openKubeHome({
       operator: this.#options,
       kube: kube.fenced(lease),
-      swift: (this.#options.swift ?? kube).fenced(lease),
+      caBundleClient: (this.#options.caBundleClient ?? kube).fenced(lease),
       trustBundleVersion: version,
-      changes: this.#changes,
+      router: this.#router,
       on: this.#tell,
       onTrouble: (what, error) => this.#trouble(what, error),
       signal,
@@ -130,7 +130,7 @@ export class Operator {
     this.#compat = compat;
     this.#podRequests = podRequests;
     this.#certManager = certManager;
-    this.#changes.follow(home);
+    this.#router.follow(home);
     lease.on('lost', () => this.#end());
     try {
       await Promise.race([ready, released]);
@@ -139,7 +139,7 @@ export class Operator {
       if (!signal.aborted) throw error;
     }
     if (!signal.aborted) {
-      await this.#changes.reindex(home);
+      await this.#router.reindex(home);
       this.#options.onSeen?.();
       lease.on('gained', () => this.#begin(home, lease));
       if (lease.held) this.#begin(home, lease);
@@ -165,7 +165,7 @@ export class Operator {
   /** The one place that tells: the caller's listeners, and the leader's Kubernetes Events. */
   readonly #tell = (event: ControllerEvent): void => {
     this.#options.on(event);
-    this.#changes.term?.reports.heard(event);
+    this.#router.session?.reports.heard(event);
   };
 
   /** Trouble that ends by itself. It is told, and shown while this replica is not ready. */
@@ -195,18 +195,18 @@ export class Operator {
     this.#led = true;
     const over = new AbortController();
     this.#over = over;
-    const term = new Term({
+    const session = new LeaderSession({
       operator: this.#options,
       home,
       kube: this.#options.kube.fenced(lease),
       compat: this.#compat,
       podRequests: this.#podRequests,
       certManager: this.#certManager,
-      changes: this.#changes,
+      router: this.#router,
       on: this.#tell,
     });
-    this.#changes.term = term;
-    this.#ended = term.run(AbortSignal.any([this.#signal, over.signal]));
+    this.#router.session = session;
+    this.#ended = session.run(AbortSignal.any([this.#signal, over.signal]));
     this.#tell({ kind: 'leading', held: true });
   }
 
@@ -214,7 +214,7 @@ export class Operator {
     if (this.#over === undefined) return;
     this.#over.abort();
     this.#over = undefined;
-    this.#changes.term = undefined;
+    this.#router.session = undefined;
     this.#tell({ kind: 'leading', held: false });
   }
 }

@@ -21,7 +21,7 @@ import { afterTrying } from './after-trying.ts';
 import { statusOfBundle } from './bundle-status.ts';
 import { EventReporter } from './event-reporter.ts';
 import { statusOfProfile } from './profile-status.ts';
-import { SeenWriter } from './seen.ts';
+import { EvidenceWriter } from './seen.ts';
 import {
   failingStatus,
   find,
@@ -31,9 +31,9 @@ import {
   statusOfLeaves,
 } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import type { TermOptions } from './term.ts';
+import type { LeaderSessionOptions } from './term.ts';
 
-export interface ReportsOptions extends TermOptions {
+export interface ReportsOptions extends LeaderSessionOptions {
   readonly signal: AbortSignal;
   readonly onError: (what: string, error: unknown) => void;
 }
@@ -43,7 +43,7 @@ export class Reports {
   readonly #options: ReportsOptions;
   /** Resources that a caller handed over have no status to write. */
   readonly #statuses: StatusWriter | undefined;
-  readonly #seen: SeenWriter | undefined;
+  readonly #seen: EvidenceWriter | undefined;
   readonly #events: EventReporter | undefined;
   readonly #refusals: Refusals;
   readonly #serviceErrors: ServiceErrors;
@@ -58,7 +58,7 @@ export class Reports {
     const { identity, namespace } = operator;
     if (operator.scope?.declarations === undefined) {
       this.#statuses = new StatusWriter(kube, signal, onError);
-      this.#seen = new SeenWriter(kube, namespace, signal, onError);
+      this.#seen = new EvidenceWriter(kube, namespace, signal, onError);
       this.#events = new EventReporter({ kube, identity, now: () => home.clock.now(), signal, onError });
     }
     const onRefusal = (object: string, why: string): void => on({ kind: 'refused', object, why });
@@ -85,7 +85,7 @@ export class Reports {
   /** Kubernetes Events. */
   readonly heard: Listener = (event) => {
     if (this.#resolved !== undefined)
-      this.#events?.heard(event, this.#resolved, (object) => this.#options.changes.keepersOf(object));
+      this.#events?.heard(event, this.#resolved, (object) => this.#options.router.keepersOf(object));
   };
 
   /** On the pod that waits for its certificate, or does not get it. */

@@ -3,7 +3,7 @@ import { configMaps } from '@handover/kube';
 import { instant } from '@handover/material';
 import { apiServer } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { readSeen, SeenWriter, seenName } from './seen.ts';
+import { readRecordedEvidence, EvidenceWriter, evidenceConfigMapName } from './seen.ts';
 
 const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound => ({
   id,
@@ -20,10 +20,10 @@ const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound 
 test('the last observation of consumers is written, even without another pass', async () => {
   const { kube, clock, stop } = await apiServer();
   const failed: unknown[] = [];
-  const writer = new SeenWriter(kube, 'default', stop.signal, (_, error) => failed.push(error));
+  const writer = new EvidenceWriter(kube, 'default', stop.signal, (_, error) => failed.push(error));
   const now = clock.now();
   const told = async () =>
-    (await readSeen(kube, 'default', 'default/mesh', stop.signal))?.map(({ id }) => id);
+    (await readRecordedEvidence(kube, 'default', 'default/mesh', stop.signal))?.map(({ id }) => id);
   for (const id of ['first', 'second', 'third']) await writer.put('default/mesh', [consumer(id)], now);
   await clock.advance(1_999);
   expect(await told()).toEqual(['first']);
@@ -34,11 +34,11 @@ test('the last observation of consumers is written, even without another pass', 
 
 const published = async (consumers: readonly ConsumerFound[]): Promise<string> => {
   const { kube, clock, stop } = await apiServer();
-  const writer = new SeenWriter(kube, 'default', stop.signal, (_, error) => {
+  const writer = new EvidenceWriter(kube, 'default', stop.signal, (_, error) => {
     throw error;
   });
   await writer.put('prod/mesh', consumers, clock.now());
-  const found = await kube.get(configMaps, { namespace: 'default', name: seenName('prod/mesh') });
+  const found = await kube.get(configMaps, { namespace: 'default', name: evidenceConfigMapName('prod/mesh') });
   return found?.data?.['consumers.json'] ?? '';
 };
 const failing = (text: string) => ({

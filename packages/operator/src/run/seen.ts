@@ -9,7 +9,7 @@ import { FIELD_MANAGER } from '../objects/record.ts';
 import { fieldConsumers } from '../workloads/api-fields.ts';
 
 /** Only the operator can ask pods. It records what it saw in its own namespace, where other programs read it. No key is in it. */
-export const seenName = (authority: AuthorityId): string => stateName(authority).replace('authority', 'seen');
+export const evidenceConfigMapName = (authority: AuthorityId): string => stateName(authority).replace('authority', 'seen');
 const KEY = 'consumers.json';
 const INTERVAL_MS = 2_000;
 /** An object may have 1 MiB; a consumer that does not fit is left out, and counted. */
@@ -73,7 +73,7 @@ const textOf = (authority: AuthorityId, consumers: readonly ConsumerFound[], now
 };
 
 /** Publishes what was seen of the consumers of each authority: when it changed, and not more often than every two seconds. */
-export class SeenWriter {
+export class EvidenceWriter {
   readonly #kube: Kube;
   readonly #namespace: string;
   readonly #signal: AbortSignal;
@@ -109,12 +109,12 @@ export class SeenWriter {
       return;
     }
     this.#written.set(authority, { news, at: this.#kube.clock.monotonic() });
-    const name = seenName(authority);
+    const name = evidenceConfigMapName(authority);
     try {
       // After a restart the last one's words may still be true: then nothing is written.
       if (
         last === undefined &&
-        newsIn((await readSeen(this.#kube, this.#namespace, authority, this.#signal)) ?? []) === news
+        newsIn((await readRecordedEvidence(this.#kube, this.#namespace, authority, this.#signal)) ?? []) === news
       )
         return;
       await this.#kube.patch(
@@ -143,7 +143,7 @@ export class SeenWriter {
   }
 }
 
-export async function readSeen(
+export async function readRecordedEvidence(
   kube: Kube,
   namespace: string,
   authority: AuthorityId,
@@ -151,7 +151,7 @@ export async function readSeen(
 ): Promise<readonly ConsumerFound[] | undefined> {
   const found: ConfigMap | undefined = await kube.get(
     configMaps,
-    { namespace, name: seenName(authority) },
+    { namespace, name: evidenceConfigMapName(authority) },
     { signal },
   );
   const text = found?.data?.[KEY];
@@ -168,9 +168,9 @@ export async function readSeen(
   } catch (error) {
     throw new OperatorError(
       'SEEN_UNREADABLE',
-      `ConfigMap ${namespace}/${seenName(authority)} cannot be read; delete it, the operator writes it anew`,
+      `ConfigMap ${namespace}/${evidenceConfigMapName(authority)} cannot be read; delete it, the operator writes it anew`,
       {
-        path: seenName(authority),
+        path: evidenceConfigMapName(authority),
         cause: error,
       },
     );
@@ -178,10 +178,10 @@ export async function readSeen(
 }
 
 /** Consumers as the operator last saw them. API fields are read directly: every reader may. */
-export const seenEvidence = (kube: Kube, namespace: string, signal: AbortSignal): EvidenceSource => ({
+export const recordedEvidence = (kube: Kube, namespace: string, signal: AbortSignal): EvidenceSource => ({
   consumers: async (responsibilities) => [
     ...fieldConsumers(responsibilities),
-    ...((await readSeen(kube, namespace, responsibilities.id, signal)) ?? []).filter(
+    ...((await readRecordedEvidence(kube, namespace, responsibilities.id, signal)) ?? []).filter(
       ({ reload }) => reload !== 'field',
     ),
   ],

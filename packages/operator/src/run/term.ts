@@ -7,8 +7,8 @@ import {
   isAtRest,
   keyText,
   type Listener,
-  type Look,
-  type Passed,
+  type Snapshot,
+  type Result,
   RESOURCES,
   type ResourceKey,
   reconcile,
@@ -29,13 +29,13 @@ import type { WatchedRequests } from '../pod-certificates/watched.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { askAgainAt } from './ask-again.ts';
-import type { Changes } from './changes.ts';
+import type { EventRouter } from './changes.ts';
 import { Drifts } from './drifts.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { PlatformKeeper } from './platform.ts';
 import { Reports } from './reports.ts';
 
-export interface TermOptions {
+export interface LeaderSessionOptions {
   readonly operator: OperatorOptions;
   readonly home: KubeHome;
   /** Writes for as long as this replica leads. */
@@ -43,7 +43,7 @@ export interface TermOptions {
   readonly compat: Compatibility | undefined;
   readonly podRequests: WatchedRequests | undefined;
   readonly certManager: CertManagerCluster | undefined;
-  readonly changes: Changes;
+  readonly router: EventRouter;
   readonly on: Listener;
 }
 
@@ -54,16 +54,16 @@ const AFTER_DRIFT_MS = 1_000;
 /** Passes at once, and those of one namespace: each may wait for its own consumers for seconds. */
 const PLACES = { inAll: 16, each: 2 } as const;
 
-const NOTHING: Passed = { again: undefined };
+const NOTHING: Result = { requeueAt: undefined };
 
 /** From the Lease gained to the Lease lost: the work, and what is remembered only while this replica leads. */
-export class Term {
+export class LeaderSession {
   readonly reports: Reports;
   readonly controller: Controller;
   readonly drifts = new Drifts();
   /** Work with a step under way. */
   readonly moving = new Map<string, ResourceKey>();
-  readonly #options: TermOptions;
+  readonly #options: LeaderSessionOptions;
   readonly #resync: number;
   readonly #platform: PlatformKeeper;
   readonly #podSigning: PodSigning | undefined;
@@ -74,7 +74,7 @@ export class Term {
   readonly #untold = new Set<string>();
   #lookDue = 0;
 
-  constructor(options: TermOptions) {
+  constructor(options: LeaderSessionOptions) {
     this.#options = options;
     const { operator, home, on } = options;
     const { signal } = this.#over;
@@ -93,16 +93,16 @@ export class Term {
       timers: kube.clock,
       on,
       meters: operator.meters,
-      places: PLACES,
+      limits: PLACES,
       reconcilers: {
         Resources: () => this.#readResources(),
-        Authority: ({ id }) => this.#keepAuthority(id),
-        TrustBundle: ({ id }) => this.#keepBundle(id),
-        TLSProfile: ({ id }) => this.#keepProfile(id),
-        Platform: () => this.#keepPlatform(),
-        CertificateRequest: ({ id }) => this.#keepRequest(id),
-        Drift: ({ of }) => this.#putRight(of),
-        PodCertificate: async ({ id }) => this.#podSigning?.keep(id) ?? NOTHING,
+        Authority: ({ id }) => this.#reconcileAuthority(id),
+        TrustBundle: ({ id }) => this.#reconcileBundle(id),
+        TLSProfile: ({ id }) => this.#reconcileProfile(id),
+        Platform: () => this.#reconcilePlatform(),
+        CertificateRequest: ({ id }) => this.#reconcileRequest(id),
+        Drift: ({ of }) => this.#repairDrift(of),
+        PodCertificate: async ({ id }) => this.#podSigning?.reconcile(id) ?? NOTHING,
       },
     });
   }
@@ -113,27 +113,27 @@ export class Term {
     if (signal.aborted) end();
     else signal.addEventListener('abort', end, { once: true });
     this.controller.add([RESOURCES]);
-    const { certManager, changes } = this.#options;
-    for (const request of certManager?.requests ?? []) changes.requestChanged(request);
+    const { certManager, router } = this.#options;
+    for (const request of certManager?.requests ?? []) router.requestChanged(request);
     await Promise.all([
       this.controller.run(signal).finally(() => this.reports.stop()),
-      this.#keepForeignBundles(signal),
+      this.#runForeignBundles(signal),
     ]);
   }
 
   /** They have a queue of their own: they belong to no Authority. */
-  async #keepForeignBundles(signal: AbortSignal): Promise<void> {
+  async #runForeignBundles(signal: AbortSignal): Promise<void> {
     const { compat, home, kube, on } = this.#options;
     if (compat?.bundles === undefined) return;
     const now = () => home.clock.now();
     await new BundleKeeper({ followed: compat.bundles, kube, now, on }).run(signal);
   }
 
-  async #readResources(): Promise<Passed> {
-    const { changes, home } = this.#options;
-    const { resolved, before, isConcerned, waitOf } = await changes.reindex(home);
-    if (before !== undefined) this.drifts.resourcesRead(before, resolved, isConcerned);
-    for (const key of this.controller.keep(changes.keys ?? [], waitOf))
+  async #readResources(): Promise<Result> {
+    const { router, home } = this.#options;
+    const { resolved, before, isAffected, waitOf } = await router.reindex(home);
+    if (before !== undefined) this.drifts.resourcesRead(before, resolved, isAffected);
+    for (const key of this.controller.setDesiredKeys(router.keys ?? [], waitOf))
       if (key.kind === 'Authority' || key.kind === 'TLSProfile') this.reports.forget(key);
     this.reports.resources(resolved);
     const open = this.#options.podRequests?.open() ?? [];
@@ -144,7 +144,7 @@ export class Term {
   /** What every pass begins with. */
   async #begin(): Promise<{
     readonly resolved: ResolvedResources;
-    readonly cached: Look;
+    readonly cached: Snapshot;
     readonly resync: Instant;
   }> {
     const { home } = this.#options;
@@ -154,7 +154,7 @@ export class Term {
     return { resolved, cached: await home.cached(), resync };
   }
 
-  async #keepAuthority(id: string): Promise<Passed> {
+  async #reconcileAuthority(id: string): Promise<Result> {
     const { home, on } = this.#options;
     const { resolved, resync } = await this.#begin();
     if (!resolved.catalogue.authorities.has(id)) {
@@ -172,13 +172,13 @@ export class Term {
     const { plan, observation } = outcome;
     this.#moves({ kind: 'Authority', id }, plan.phase !== 'Stable');
     this.#tellPods(id, outcome);
-    if (isAtRest(plan)) this.drifts.authorityRests(id, resolved, observation);
-    else this.drifts.authorityMoves(id);
+    if (isAtRest(plan)) this.drifts.markStable(id, resolved, observation);
+    else this.drifts.markMoving(id);
     for (const event of eventsOf(outcome)) on(event);
     await this.reports.authority(resolved, id, outcome);
-    const times = [outcome.again ?? resync, resync, home.store.obstacles.nextTry(home.clock.now()) ?? resync];
+    const times = [outcome.requeueAt ?? resync, resync, home.store.obstacles.nextTry(home.clock.now()) ?? resync];
     times.push(askAgainAt(plan, observation.seen.consumers, home.clock.now()) ?? resync);
-    return { again: instant(Math.min(...times)), acted: plan.actions.length > 0 };
+    return { requeueAt: instant(Math.min(...times)), acted: plan.actions.length > 0 };
   }
 
   /** The last leader may have died between a write and its nudges: without them a kubelet takes a minute or more. */
@@ -188,22 +188,22 @@ export class Term {
     if (blockedBy.length > 0 && this.#untold.delete(id)) this.#options.home.nudge(observation.stored);
   }
 
-  async #keepBundle(id: string): Promise<Passed> {
+  async #reconcileBundle(id: string): Promise<Result> {
     const { resolved, cached, resync } = await this.#begin();
     const bundle = bundleIn(resolved, id);
     if (bundle === undefined) return NOTHING;
     if (isSynthetic(bundle)) {
-      await this.#options.compat?.keep(bundle, this.#options.home, resolved.catalogue);
-      this.drifts.bundleRests(id, resolved);
-      return { again: resync };
+      await this.#options.compat?.reconcile(bundle, this.#options.home, resolved.catalogue);
+      this.drifts.markBundleStable(id, resolved);
+      return { requeueAt: resync };
     }
     await reconcileStaticBundle(this.#options.home, cached, bundle).finally(() =>
       this.reports.bundles(resolved),
     );
-    return { again: resync };
+    return { requeueAt: resync };
   }
 
-  async #keepProfile(id: string): Promise<Passed> {
+  async #reconcileProfile(id: string): Promise<Result> {
     const { home } = this.#options;
     const { resolved, cached, resync } = await this.#begin();
     const profile = resolved.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
@@ -217,18 +217,18 @@ export class Term {
     this.#moves({ kind: 'TLSProfile', id }, acted || waiting.length > 0);
     if (acted) this.#options.on({ kind: 'profiled', profile: id, actions });
     this.reports.profile(profile, outcome);
-    return { again: instant(Math.min(acted ? home.clock.now() : (wakeAt ?? resync), resync)), acted };
+    return { requeueAt: instant(Math.min(acted ? home.clock.now() : (wakeAt ?? resync), resync)), acted };
   }
 
-  async #keepRequest(id: string): Promise<Passed> {
+  async #reconcileRequest(id: string): Promise<Result> {
     const { resolved } = await this.#begin();
-    return this.#signer.keep(id, resolved.catalogue);
+    return this.#signer.reconcile(id, resolved.catalogue);
   }
 
-  async #keepPlatform(): Promise<Passed> {
+  async #reconcilePlatform(): Promise<Result> {
     const { resolved, cached, resync } = await this.#begin();
     return {
-      again: await this.#platform.keep(
+      requeueAt: await this.#platform.reconcile(
         this.#options.home,
         cached,
         toldOfPlatform(resolved.catalogue),
@@ -238,10 +238,10 @@ export class Term {
   }
 
   /** Single bundles of a resource at rest. A pass over the resource follows, and tells what this one could not put right. */
-  async #putRight(of: ResourceKey): Promise<Passed> {
+  async #repairDrift(of: ResourceKey): Promise<Result> {
     let right = false;
     try {
-      right = await this.#rightAlone(of);
+      right = await this.#tryFastRepair(of);
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
     } finally {
@@ -250,7 +250,7 @@ export class Term {
     return NOTHING;
   }
 
-  async #rightAlone(of: ResourceKey): Promise<boolean> {
+  async #tryFastRepair(of: ResourceKey): Promise<boolean> {
     const { compat, home } = this.#options;
     const resolved = await home.resolved();
     const drift = this.drifts.take(of, resolved);
@@ -258,7 +258,7 @@ export class Term {
     if (drift.observation !== undefined) return repair(home, drift.observation, drift.objects);
     const bundle = bundleIn(resolved, of.id);
     if (bundle === undefined || compat === undefined) return false;
-    await compat.keep(bundle, home, resolved.catalogue, drift.objects);
+    await compat.reconcile(bundle, home, resolved.catalogue, drift.objects);
     return true;
   }
 

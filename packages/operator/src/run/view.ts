@@ -1,7 +1,7 @@
-import type { Home, TakeLook } from '@handover/engine';
+import type { Home, ReadSnapshot } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { instant } from '@handover/material';
-import { LentCertificates } from '../cert-manager/certificates.ts';
+import { ExternallyHeldCertificates } from '../cert-manager/certificates.ts';
 import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
@@ -11,13 +11,13 @@ import { CustomResources } from '../resources/declarations.ts';
 import { ownInjection } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { FollowedSources } from '../resources/selected-sources.ts';
-import { seenEvidence } from './seen.ts';
+import { recordedEvidence } from './seen.ts';
 
 /** A cluster for a command that looks and asks, and leaves the work to the operator. */
 export interface View {
   readonly home: Home;
   /** What the watches have, with the evidence that the operator last wrote down. */
-  readonly look: TakeLook;
+  readonly read: ReadSnapshot;
 }
 
 export interface RunViewOptions {
@@ -46,7 +46,7 @@ export async function openView({
     kube,
     namespaces: undefined,
     onRequest: () => {},
-    onLent: () => {},
+    onExternallyHeld: () => {},
     onTrouble: () => {},
   });
   const home: KubeHome = new KubeHome({
@@ -64,8 +64,8 @@ export async function openView({
       takeOver: false,
       selected: new FollowedSources({ kube, trustNamespace, onChange: () => home.forget(), signal }),
     },
-    consumers: { found: true, evidence: seenEvidence(kube, namespace, signal) },
-    lent: new LentCertificates({
+    consumers: { found: true, evidence: recordedEvidence(kube, namespace, signal) },
+    externallyHeld: new ExternallyHeldCertificates({
       kube,
       cluster: certManager,
       signal,
@@ -77,5 +77,5 @@ export async function openView({
   });
   home.start(signal);
   await Promise.all([home.ready(), certManager.start(signal)]);
-  return { home, look: home.cached };
+  return { home, read: home.cached };
 }

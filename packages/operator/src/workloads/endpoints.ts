@@ -36,12 +36,12 @@ const SERVICE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.([-a-z0-9]{1,63})(\.svc
 export const podsOnly =
   (options: EndpointOptions): Locator =>
   ({ authority }) => {
-    const look = new Look(options, authority.metadata.namespace);
+    const look = new PodEndpoints(options, authority.metadata.namespace);
     return (consumer) => look.at(consumer);
   };
 
 /** One look: what it lists, it lists once. */
-class Look {
+class PodEndpoints {
   readonly #options: EndpointOptions;
   readonly #namespace: string;
   #pods: Promise<readonly ReachedPod[]> | undefined;

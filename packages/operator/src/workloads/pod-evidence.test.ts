@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { type Generation, generateKey } from '@handover/core';
-import { type AuthorityRecord, Canaries, localKeyring, SealKey, Turns } from '@handover/engine';
+import { type AuthorityRecord, Canaries, localKeyring, SealKey, FairSemaphore } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
@@ -94,7 +94,7 @@ const showing = (addresses = new Addresses([], [])): PodEvidence =>
       log: { issued: async () => {} },
     }),
     addresses,
-    turns: new Turns({ inAll: 8, each: 4 }),
+    semaphore: new FairSemaphore({ inAll: 8, each: 4 }),
   });
 const PATIENCE = 10_000;
 

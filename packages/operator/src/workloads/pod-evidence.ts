@@ -7,7 +7,7 @@ import {
   type ProbeTools,
   type ProcessShown,
   silent,
-  type Turns,
+  type FairSemaphore,
   UNKNOWN_ISSUER,
   within,
 } from '@handover/engine';
@@ -47,7 +47,7 @@ const isBehind = ({ shown, ours }: Remembered, now: readonly string[]): boolean 
 
 export interface PodEvidenceOptions extends ProbeTools {
   readonly addresses: Addresses;
-  readonly turns: Turns;
+  readonly semaphore: FairSemaphore;
 }
 
 /** What a pod declares about itself: where it can be asked. */
@@ -132,7 +132,7 @@ export class PodEvidence {
   }
 
   async #begin(key: string, declared: Declared, asking: Asking): Promise<ProcessShown> {
-    const answer = this.#tools.turns.take(declared.pod.namespace, () => this.#ask(declared, asking));
+    const answer = this.#tools.semaphore.take(declared.pod.namespace, () => this.#ask(declared, asking));
     this.#asking.set(key, answer);
     try {
       const shown = await answer;

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
-import { makerIn, saidOn } from '../objects/bounds.ts';
+import { makerIn, knownAnnotations } from '../objects/bounds.ts';
 import { type PodSigner, signersIn } from './pod-signers.ts';
 import { reachedPodOf } from './reached-pod.ts';
 import { type Reference, referencesOf } from './references.ts';
@@ -70,6 +70,6 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     owner: makerIn(metadata.ownerReferences),
     references,
     signers,
-    annotations: saidOn('pod', metadata.annotations),
+    annotations: knownAnnotations('pod', metadata.annotations),
   };
 };

@@ -1,6 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
-import { cut, labelsOf, MOST_SAID, saidOn } from '../objects/bounds.ts';
+import { cut, labelsOf, MOST_SAID, knownAnnotations } from '../objects/bounds.ts';
 import { referencesOf } from './references.ts';
 import { isReloaderImage } from './reloader.ts';
 
@@ -149,8 +149,8 @@ export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
     createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
     configMaps: configMapsIn(at(spec, 'template', 'spec')),
     labels: labelsOf(at(spec, 'template', 'metadata', 'labels')),
-    annotations: saidOn('pod', at(spec, 'template', 'metadata', 'annotations')),
-    words: saidOn('workload', metadata.annotations),
+    annotations: knownAnnotations('pod', at(spec, 'template', 'metadata', 'annotations')),
+    words: knownAnnotations('workload', metadata.annotations),
     // What does not roll by itself is never at its end, and must not keep others waiting.
     rolling: obstacle === undefined && !isSettled(kind, object),
     progress: progressOf(object),

@@ -14,7 +14,7 @@ import { type AuthorityRecord, catalogueOf, policyFor, type Responsibilities } f
 import type { Kube } from '@handover/kube';
 import { type Certificate, day, hour, type Instant, instant, parseCertificate } from '@handover/material';
 import { expect } from 'vitest';
-import { LentCertificates } from '../../src/cert-manager/certificates.ts';
+import { ExternallyHeldCertificates } from '../../src/cert-manager/certificates.ts';
 import type { CertManagerCluster, CertManagerView } from '../../src/cert-manager/cluster.ts';
 import type { CertificateRequest, CertManagerCertificate } from '../../src/cert-manager/kinds.ts';
 
@@ -134,7 +134,7 @@ export const lentIn = (
   cached: () => CertManagerView | undefined,
   read: (id: string) => unknown = () => {},
   kube: Partial<Kube> = {},
-): LentCertificates => {
+): ExternallyHeldCertificates => {
   const cluster = {
     cached,
     fresh: async () => cached(),
@@ -142,7 +142,7 @@ export const lentIn = (
       read(`${namespace}/${name}`);
     },
   };
-  return new LentCertificates({
+  return new ExternallyHeldCertificates({
     kube: kube as Kube,
     cluster: cluster as unknown as CertManagerCluster,
     signal: new AbortController().signal,

@@ -56,12 +56,12 @@ const rotation = (name: string): Promise<string> =>
 const unusable = async () => {
   const end = new AbortController();
   try {
-    const { look } = await openView({
+    const { read } = await openView({
       kube: stage.kube,
       namespace: 'handover-system',
       signal: end.signal,
     });
-    return (await statusOf(look)).unusable.map(({ kind, id, message }) => `${kind} ${id}: ${message}`);
+    return (await statusOf(read)).unusable.map(({ kind, id, message }) => `${kind} ${id}: ${message}`);
   } finally {
     end.abort();
   }

@@ -1,6 +1,6 @@
 // Annotations and labels of Handover on objects of another namespace never change the plan of an Authority.
 import { plan } from '@handover/core';
-import { observeAnew } from '@handover/engine';
+import { observeWithRetry } from '@handover/engine';
 import { configMaps, connect, type Kube, type KubeObject, namespaces, secrets } from '@handover/kube';
 import { Operator, openView, RESOURCE_KINDS } from '@handover/operator';
 import { FakeApiServer, namespaceObject, RANDOM_INPUTS } from '@handover/test-api-server';
@@ -24,10 +24,10 @@ const isElsewhere = (what: string): boolean => what.includes(`${EVIL}/`);
 const standing = async (kube: Kube, ids: readonly string[]): Promise<Readonly<Record<string, unknown>>> => {
   const end = new AbortController();
   try {
-    const { look } = await openView({ kube, namespace: OPERATOR_NAMESPACE, signal: end.signal });
+    const { read } = await openView({ kube, namespace: OPERATOR_NAMESPACE, signal: end.signal });
     const found: Record<string, unknown> = {};
     for (const id of ids) {
-      const { seen, responsibilities, now } = await observeAnew(look, id);
+      const { seen, responsibilities, now } = await observeWithRetry(read, id);
       const { phase, actions, blockedBy, notes } = plan(seen, responsibilities.policy, now);
       const [namespace = '', name = ''] = id.split('/');
       const bundle = await kube.get(configMaps, { namespace, name: `${name}-trust` });

@@ -1,4 +1,4 @@
-import { type LeafSeen, lending, withRole } from '@handover/core';
+import { type LeafSeen, recordExternalSigning, withRole } from '@handover/core';
 import { day, hour, instant } from '@handover/material';
 import { fallBehind, modelChain } from './act.ts';
 import { BASE, type ModelObject, type ModelWorld, type State, ticks } from './model.ts';
@@ -46,7 +46,7 @@ const remembering = (
 ): State['authority'] =>
   authority === undefined || object === undefined
     ? authority
-    : (lending(authority, { notAfter, isUnseen: false, elsewhere: { object } }) ?? authority);
+    : (recordExternalSigning(authority, { notAfter, isUnseen: false, elsewhere: { object } }) ?? authority);
 
 /** A leaf that was signed comes into its object, perhaps much later. */
 const written = (world: ModelWorld, state: State, id: string): State | undefined => {

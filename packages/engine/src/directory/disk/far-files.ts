@@ -2,16 +2,16 @@ import type { Clock, HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { askSocket } from '../../evidence/fetch-text.ts';
 import { diskFiles } from './files.ts';
-import { lookAt, type PathAsk, type SeenPath } from './seen-path.ts';
+import { readPath, type PathQuery, type PathSnapshot } from './seen-path.ts';
 import type { PathReader } from './trusted-path.ts';
 
 /**
  * Files and sockets that other users can put anywhere, also on a file system that does not answer. `share`: on whose account;
  * one that does not answer delays others of its share alone.
  */
-export interface FarFiles {
+export interface UntrustedFiles {
   /** Fails with `FILE_NO_ANSWER` after 2 s. System errors come as they are. */
-  look(ask: PathAsk, share: string): Promise<SeenPath>;
+  look(ask: PathQuery, share: string): Promise<PathSnapshot>;
   /** The status document behind a socket. */
   document(socket: string, share: string): Promise<string>;
   /** Asks nothing any more, and gives up what it waits for. */
@@ -32,8 +32,8 @@ export const unread = (path: string, why: keyof typeof WHY_UNREAD): HandoverErro
   new EngineError('FILE_NO_ANSWER', `${path} ${WHY_UNREAD[why]}`, { path, retry: 'later' });
 
 /** In this process, which a file system that does not answer would block: for tests, which run from source. */
-export const nearFiles = (clock: Clock, files: PathReader = diskFiles): FarFiles => ({
-  look: async (ask) => lookAt(files, ask),
+export const inProcessFiles = (clock: Clock, files: PathReader = diskFiles): UntrustedFiles => ({
+  look: async (ask) => readPath(files, ask),
   document: (socket) => askSocket(socket, clock),
   stop: () => {},
 });

@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '@handover/runtime/clock';
 import { canHang, type HungFileSystem, hungFileSystem, temporaryFolder } from '@handover/test-api-server';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type FarFiles, nearFiles } from './far-files.ts';
-import { FarReaders } from './far-readers.ts';
-import { pathSeen } from './seen-path.ts';
+import { type UntrustedFiles, inProcessFiles } from './far-files.ts';
+import { SubprocessReader } from './far-readers.ts';
+import { replayPath } from './seen-path.ts';
 import { trustedPath } from './trusted-path.ts';
 
 const READER = new URL('../../../dist/directory/disk/file-reader.js', import.meta.url);
@@ -26,7 +26,7 @@ const file = (name: string, text = name): string => {
   writeFileSync(at(name), text, { mode: 0o644 });
   return at(name);
 };
-const textOf = async (far: FarFiles, path: string, share = 'test'): Promise<string> => {
+const textOf = async (far: UntrustedFiles, path: string, share = 'test'): Promise<string> => {
   const { opened } = await far.look({ path, most: 100, follow: false }, share);
   return Buffer.from(opened?.bytes ?? []).toString();
 };
@@ -40,8 +40,8 @@ const failure = async (work: Promise<unknown>): Promise<string> => {
 };
 
 describe.each([
-  ['in this process', () => nearFiles(systemClock)],
-  ['in a process of its own', () => new FarReaders(READER)],
+  ['in this process', () => inProcessFiles(systemClock)],
+  ['in a process of its own', () => new SubprocessReader(READER)],
 ])('Read %s, a path', (where, make) => {
   const far = make();
 
@@ -52,9 +52,9 @@ describe.each([
     const seen = await far.look({ path: join(link, 'plain'), most: 100, follow: false }, 'test');
     expect(Buffer.from(seen.opened?.bytes ?? []).toString()).toBe('text');
     expect(seen.opened?.stat).toMatchObject({ nlink: 1, uid: process.getuid?.(), ...seen.last });
-    expect(trustedPath(pathSeen(seen), join(link, 'plain'), process.getuid?.())).toBe(path);
-    expect(pathSeen(seen).facts(link)?.kind).toBe('link');
-    expect(pathSeen(seen).facts('/')?.kind).toBe('directory');
+    expect(trustedPath(replayPath(seen), join(link, 'plain'), process.getuid?.())).toBe(path);
+    expect(replayPath(seen).facts(link)?.kind).toBe('link');
+    expect(replayPath(seen).facts('/')?.kind).toBe('directory');
   });
 
   test(`a path to something else than a small file, read ${where}, fails in the same words`, async () => {
@@ -73,7 +73,7 @@ describe.each([
     expect((await far.look({ path: at('none') }, 'test')).last).toBeUndefined();
     symlinkSync(at(`circle ${where}`), at(`circle ${where}`));
     const seen = await far.look({ path: at(`circle ${where}`) }, 'test');
-    expect(() => trustedPath(pathSeen(seen), at(`circle ${where}`), undefined)).toThrow(/form a loop/);
+    expect(() => trustedPath(replayPath(seen), at(`circle ${where}`), undefined)).toThrow(/form a loop/);
   });
 
   test(`a path of a socket, read ${where}, is asked for its document`, async () => {
@@ -87,7 +87,7 @@ describe.each([
 });
 
 test('sockets that accept and say nothing fail at once the next time, so that the next socket is asked', async () => {
-  const far = new FarReaders(READER);
+  const far = new SubprocessReader(READER);
   onTestFinished(() => far.stop());
   mkdirSync(at('quiet'), { recursive: true });
   const quiet = Array.from({ length: 8 }, (_, index) => at(`quiet/${index}`));
@@ -141,7 +141,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
 
   test('a file on a hung file system is given up after two seconds, and other files are read meanwhile', async () => {
     const { path } = hung();
-    const far = new FarReaders(READER);
+    const far = new SubprocessReader(READER);
     const good = file('good');
     // Both readers run before the two seconds begin: a busy machine may need longer to start one.
     await Promise.all([textOf(far, good), textOf(far, file('other'), 'bad')]);
@@ -156,7 +156,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
 
   test('forty files on a hung file system take at most four readers, and files that answer do not wait for them', async () => {
     const { path } = hung();
-    const far = new FarReaders(READER);
+    const far = new SubprocessReader(READER);
     const before = readers();
     const good = file('quick');
     await textOf(far, good);
@@ -178,7 +178,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
   test('readers on a hung file system that not even SIGKILL ends are few: one at most for each path, and the process goes on', async () => {
     const made = hung({ takes: true });
     const before = readers();
-    const far = new FarReaders(READER);
+    const far = new SubprocessReader(READER);
     const good = file('better');
     const ask = (name: string) => failure(far.look({ path: join(made.path, name) }, name));
     expect(await ask('one')).toBe(silentAt(join(made.path, 'one')));

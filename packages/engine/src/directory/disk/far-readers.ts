@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 import type { Clock, HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { isTimeout } from '../../evidence/fetch-text.ts';
-import { Turns } from '../../scheduling/turns.ts';
-import { ANSWER_MS, type FarFiles, IN_LINE_MS, nearFiles, unread } from './far-files.ts';
-import { type Answer, type Asked, whole } from './reader-messages.ts';
-import type { PathAsk, SeenPath } from './seen-path.ts';
+import { FairSemaphore } from '../../scheduling/turns.ts';
+import { ANSWER_MS, type UntrustedFiles, IN_LINE_MS, inProcessFiles, unread } from './far-files.ts';
+import { type Answer, type Question, deserializeError } from './reader-messages.ts';
+import type { PathQuery, PathSnapshot } from './seen-path.ts';
 import type { PathReader } from './trusted-path.ts';
 
 /** Readers at once, and those of one share: what does not answer holds one of them for two seconds. */
@@ -41,7 +41,7 @@ class Reader {
   }
 
   /** Its answer; undefined: none came in time. */
-  async ask(asked: Asked, withinMs: number): Promise<Answer | undefined> {
+  async ask(asked: Question, withinMs: number): Promise<Answer | undefined> {
     clearTimeout(this.#idle);
     if ((await this.#ready) === undefined) throw cannotRead('it has not started');
     const answer = this.#message(withinMs);
@@ -86,9 +86,9 @@ const cannotRead = (why: string): HandoverError =>
   );
 
 /** Reads in processes of their own, each file within its deadline. */
-export class FarReaders implements FarFiles {
+export class SubprocessReader implements UntrustedFiles {
   readonly #module: URL;
-  readonly #turns = new Turns(PLACES);
+  readonly #semaphore = new FairSemaphore(PLACES);
   readonly #readers = new Set<Reader>();
   readonly #idle: Reader[] = [];
   readonly #asked = new Map<string, Promise<Answer>>();
@@ -106,11 +106,11 @@ export class FarReaders implements FarFiles {
     this.#module = module;
   }
 
-  async look(look: PathAsk, share: string): Promise<SeenPath> {
+  async look(look: PathQuery, share: string): Promise<PathSnapshot> {
     const answer = await this.#once({ look }, look.path, share, ANSWER_MS);
     if (!('seen' in answer)) throw new TypeError('a reader answered another question');
     const { seen, trouble } = answer;
-    return trouble === undefined ? seen : { ...seen, trouble: whole(trouble) as HandoverError };
+    return trouble === undefined ? seen : { ...seen, trouble: deserializeError(trouble) as HandoverError };
   }
 
   async document(socket: string, share: string): Promise<string> {
@@ -120,7 +120,7 @@ export class FarReaders implements FarFiles {
   }
 
   /** The same question at the same time is one. */
-  #once(asked: Asked, path: string, share: string, withinMs: number): Promise<Answer> {
+  #once(asked: Question, path: string, share: string, withinMs: number): Promise<Answer> {
     const key = JSON.stringify(asked);
     const before = this.#asked.get(key);
     if (before !== undefined) return before;
@@ -129,22 +129,22 @@ export class FarReaders implements FarFiles {
     return answer;
   }
 
-  async #inTurn(asked: Asked, path: string, share: string, withinMs: number): Promise<Answer> {
+  async #inTurn(asked: Question, path: string, share: string, withinMs: number): Promise<Answer> {
     const began = performance.now();
     const before = this.#slow.get(path);
     if (before !== undefined && began < before.until) throw before.error;
     // What answered last time never waits behind what did not.
-    const answer = await this.#turns.take(before === undefined ? share : SLOW, async () =>
+    const answer = await this.#semaphore.take(before === undefined ? share : SLOW, async () =>
       performance.now() - began > IN_LINE_MS ? 'unasked' : this.#ask(asked, path, withinMs),
     );
     if (this.#stopped) throw cannotRead('handover is ending');
     if (answer === 'unasked') throw unread(path, 'unasked');
     if (answer === undefined) throw unread(path, 'noAnswer');
-    if ('failed' in answer) throw whole(answer.failed);
+    if ('failed' in answer) throw deserializeError(answer.failed);
     return answer;
   }
 
-  async #ask(asked: Asked, path: string, withinMs: number): Promise<Answer | undefined> {
+  async #ask(asked: Question, path: string, withinMs: number): Promise<Answer | undefined> {
     if (this.#stopped || this.#stuck.has(path) || this.#stuck.size >= MOST_STUCK) return undefined;
     const reader = this.#idle.pop() ?? this.#start();
     let answer: Answer | undefined;
@@ -158,7 +158,7 @@ export class FarReaders implements FarFiles {
     if (answer !== undefined) {
       // A socket that accepts and says nothing ends in an error after its time, and its reader goes on.
       if ('failed' in answer && isTimeout(answer.failed))
-        this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: whole(answer.failed) });
+        this.#slow.set(path, { until: performance.now() + AGAIN_MS, error: deserializeError(answer.failed) });
       else this.#slow.delete(path);
       this.#idle.push(reader);
       reader.rest(() => {
@@ -199,5 +199,5 @@ export class FarReaders implements FarFiles {
 }
 
 /** Tests run from source, which a plain process cannot load. */
-export const farFiles = (files: PathReader, clock: Clock): FarFiles =>
-  import.meta.url.endsWith('.ts') ? nearFiles(clock, files) : new FarReaders();
+export const untrustedFiles = (files: PathReader, clock: Clock): UntrustedFiles =>
+  import.meta.url.endsWith('.ts') ? inProcessFiles(clock, files) : new SubprocessReader();

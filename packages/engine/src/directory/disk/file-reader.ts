@@ -2,22 +2,22 @@
 import { systemClock } from '@handover/runtime/clock';
 import { askSocket } from '../../evidence/fetch-text.ts';
 import { diskFiles } from './files.ts';
-import { type Answer, type Asked, inParts } from './reader-messages.ts';
-import { lookAt } from './seen-path.ts';
+import { type Answer, type Question, serializeError } from './reader-messages.ts';
+import { readPath } from './seen-path.ts';
 
-const answerTo = async ({ look, document }: Asked): Promise<Answer> => {
+const answerTo = async ({ look, document }: Question): Promise<Answer> => {
   try {
     if (look !== undefined) {
-      const { trouble, ...seen } = lookAt(diskFiles, look);
-      return { seen, ...(trouble === undefined ? {} : { trouble: inParts(trouble) }) };
+      const { trouble, ...seen } = readPath(diskFiles, look);
+      return { seen, ...(trouble === undefined ? {} : { trouble: serializeError(trouble) }) };
     }
     return { document: await askSocket(document, systemClock) };
   } catch (error) {
-    return { failed: inParts(error) };
+    return { failed: serializeError(error) };
   }
 };
 
-process.on('message', async (asked: Asked) => process.send?.(await answerTo(asked)));
+process.on('message', async (asked: Question) => process.send?.(await answerTo(asked)));
 // It ends with the process that asks: a signal to all of a terminal or of a service is for that one.
 process.on('disconnect', () => process.exit());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});

@@ -1,14 +1,14 @@
 import { HandoverError } from '@handover/material';
 import { isCode } from '../../error.ts';
 import type { Opened } from '../../look/read-bounded.ts';
-import type { FarFiles } from './far-files.ts';
+import type { UntrustedFiles } from './far-files.ts';
 import { homeFileError } from './files.ts';
-import { type PathAsk, pathSeen, type SeenPath } from './seen-path.ts';
+import { type PathQuery, replayPath, type PathSnapshot } from './seen-path.ts';
 import { type OwnUser, type PathReader, quoted, trustedPath } from './trusted-path.ts';
 
 /** Something that a program of another user may have put there. */
 export interface Placed {
-  readonly far: FarFiles;
+  readonly far: UntrustedFiles;
   /** On whose account it is looked at. */
   readonly share: string;
   /** Absolute. */
@@ -53,7 +53,7 @@ export const openPlaced = async (file: PlacedFile): Promise<Opened> => {
   return opened;
 };
 
-const look = async ({ far, share, refuse }: Placed, ask: PathAsk): Promise<SeenPath> => {
+const look = async ({ far, share, refuse }: Placed, ask: PathQuery): Promise<PathSnapshot> => {
   try {
     return await far.look(ask, share);
   } catch (error) {
@@ -71,8 +71,8 @@ export const checkedPlace = async (placed: Placed, accepts: Accepts): Promise<st
   return `${seen.last.dev} ${seen.last.ino}`;
 };
 
-const checkPlace = (seen: SeenPath, { path, uid, refuse }: Placed, accepts: Accepts): void => {
-  const way = pathSeen(seen);
+const checkPlace = (seen: PathSnapshot, { path, uid, refuse }: Placed, accepts: Accepts): void => {
+  const way = replayPath(seen);
   const facts: PathReader['facts'] = (at) => {
     const there = way.facts(at);
     // A socket that all users may write is one to which they may connect.

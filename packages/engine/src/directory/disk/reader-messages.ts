@@ -1,14 +1,14 @@
 import { HandoverError } from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../../error.ts';
-import type { PathAsk, SeenPath } from './seen-path.ts';
+import type { PathQuery, PathSnapshot } from './seen-path.ts';
 
 /** What a process that reads files is asked. */
-export type Asked =
-  | { readonly look: PathAsk; readonly document?: undefined }
+export type Question =
+  | { readonly look: PathQuery; readonly document?: undefined }
   | { readonly look?: undefined; readonly document: string };
 
 /** An error on its way between two processes, where it would lose its class and its code. */
-interface ErrorParts {
+interface SerializedError {
   readonly ours: boolean;
   readonly name: string;
   readonly code: string | undefined;
@@ -18,11 +18,11 @@ interface ErrorParts {
 }
 
 export type Answer =
-  | { readonly seen: Omit<SeenPath, 'trouble'>; readonly trouble?: ErrorParts }
+  | { readonly seen: Omit<PathSnapshot, 'trouble'>; readonly trouble?: SerializedError }
   | { readonly document: string }
-  | { readonly failed: ErrorParts };
+  | { readonly failed: SerializedError };
 
-export const inParts = (error: unknown): ErrorParts => {
+export const serializeError = (error: unknown): SerializedError => {
   const { name, code, message } = error as NodeJS.ErrnoException;
   const ours = error instanceof HandoverError;
   return {
@@ -35,7 +35,7 @@ export const inParts = (error: unknown): ErrorParts => {
   };
 };
 
-export const whole = ({ ours, name, code, message, path, retry }: ErrorParts): Error => {
+export const deserializeError = ({ ours, name, code, message, path, retry }: SerializedError): Error => {
   if (!ours) return Object.assign(new Error(message), { name, code });
   return new EngineError(code as EngineErrorCode, message, {
     ...(path === undefined ? {} : { path }),

@@ -5,7 +5,7 @@ import type { FileFacts } from './files.ts';
 import { type PathReader, walkPath } from './trusted-path.ts';
 
 /** A question about a file that another user may have put there. */
-export interface PathAsk {
+export interface PathQuery {
   /** Absolute. */
   readonly path: string;
   /** Reads the file, up to this many bytes; undefined: the way there is enough. */
@@ -15,7 +15,7 @@ export interface PathAsk {
 }
 
 /** A file and the way to it, as they were at one moment. */
-export interface SeenPath {
+export interface PathSnapshot {
   readonly opened?: Opened | undefined;
   /** Everything on the way, by path. */
   readonly facts: ReadonlyMap<string, FileFacts>;
@@ -27,7 +27,7 @@ export interface SeenPath {
 }
 
 /** Reads the file first, then the way: a file that was replaced in between is another one than lies there. */
-export const lookAt = (files: PathReader, { path, most, follow = true }: PathAsk): SeenPath => {
+export const readPath = (files: PathReader, { path, most, follow = true }: PathQuery): PathSnapshot => {
   const opened = most === undefined ? undefined : readBounded(path, { most, follow });
   const facts = new Map<string, FileFacts>();
   const targets = new Map<string, string | undefined>();
@@ -55,7 +55,7 @@ export const lookAt = (files: PathReader, { path, most, follow = true }: PathAsk
 };
 
 /** The way as it was seen, for a check that goes it again. */
-export const pathSeen = ({ facts, targets, trouble }: SeenPath): PathReader => ({
+export const replayPath = ({ facts, targets, trouble }: PathSnapshot): PathReader => ({
   facts: (at) => {
     const found = facts.get(at);
     if (found === undefined && trouble !== undefined) throw trouble;

@@ -1,17 +1,17 @@
 import type { ObjectId, StoredObject } from '../../look/home.ts';
 import type { Hook } from '../../look/hooks.ts';
-import type { Look } from '../../look/look.ts';
+import type { Snapshot } from '../../look/look.ts';
 
 /** The generation that signed the leaf, or the newest that is trusted. */
 const generationIn = async (
-  look: Look,
+  snapshot: Snapshot,
   hook: Hook,
   stored: StoredObject | undefined,
 ): Promise<number | undefined> => {
   const [authority] = hook.authorities;
   const record = stored?.record;
   if (authority === undefined || record === undefined) return undefined;
-  const state = (await look.authorities.load(authority))?.state;
+  const state = (await snapshot.authorities.load(authority))?.state;
   const held =
     record.leaf === undefined
       ? new Set(record.anchors.map(({ fingerprint }) => fingerprint))
@@ -24,7 +24,7 @@ const generationIn = async (
 
 /** What the environment of a hook says, by variable. */
 export async function hookFacts(
-  look: Look,
+  snapshot: Snapshot,
   out: string,
   hook: Hook,
   objects: ReadonlyMap<ObjectId, StoredObject>,
@@ -32,7 +32,7 @@ export async function hookFacts(
 ): Promise<Readonly<Record<string, string>>> {
   const [first = ''] = hook.objects;
   const [kind = '', name = ''] = hook.name.split(' ');
-  const generation = await generationIn(look, hook, objects.get(first));
+  const generation = await generationIn(snapshot, hook, objects.get(first));
   return {
     HANDOVER_REASON: reason,
     HANDOVER_DIRECTORY: `${out}/${first.split('/').slice(0, 3).join('/')}`,

@@ -6,7 +6,7 @@ import { isCode } from '../../error.ts';
 import { type Hook, restarts } from '../../look/hooks.ts';
 import type { TellResult } from '../../look/meters.ts';
 import { inWords, urlInWords } from '../../look/system-errors.ts';
-import type { FarFiles } from '../disk/far-files.ts';
+import type { UntrustedFiles } from '../disk/far-files.ts';
 import type { FileReader } from '../disk/files.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
 import { hookEnvironment } from './hook-environment.ts';
@@ -33,7 +33,7 @@ export interface HookTools {
   /** A request's deadline goes by it; that of a command is real time, as the command's own. */
   readonly clock: Clock;
   readonly files: FileReader;
-  readonly far: FarFiles;
+  readonly far: UntrustedFiles;
   /** Working directory of commands; relative paths start here. */
   readonly cwd: string;
   readonly uid: OwnUser;
@@ -166,7 +166,7 @@ const post = (clock: Clock, url: string, stop: AbortSignal): Promise<HookEnd> =>
   });
 
 /** Tells the program of a hook. A failure is an answer, not an error. */
-export async function tellBy(
+export async function runHook(
   tools: HookTools,
   hook: Hook,
   facts: Readonly<Record<string, string>>,

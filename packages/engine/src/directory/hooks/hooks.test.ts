@@ -46,8 +46,8 @@ test('a hook that two passes find due at the same moment runs once', async () =>
   await home.hooks.idle();
   rmSync(join(home.path, 'runs'));
   await home.hookRecords.keepOnly([]);
-  const look = await home.fresh();
-  await Promise.all([home.hooks.tell(look, MESH), home.hooks.tell(look, MESH)]);
+  const snapshot = await home.fresh();
+  await Promise.all([home.hooks.tell(snapshot, MESH), home.hooks.tell(snapshot, MESH)]);
   await home.hooks.idle();
   expect(readFileSync(join(home.path, 'runs'), 'utf8')).toBe('ran\n');
 });

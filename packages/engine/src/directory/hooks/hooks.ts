@@ -12,13 +12,13 @@ import {
   reloadMethodOf,
   type Told,
 } from '../../look/hooks.ts';
-import type { Look } from '../../look/look.ts';
+import type { Snapshot } from '../../look/look.ts';
 import type { Meters } from '../../look/meters.ts';
-import { Turns } from '../../scheduling/turns.ts';
+import { FairSemaphore } from '../../scheduling/turns.ts';
 import { hookFacts } from './hook-facts.ts';
 import { type HookRecords, isPast } from './hook-records.ts';
 import type { HookRequests } from './hook-requests.ts';
-import { type HookEnd, type HookTools, tellBy } from './hook-ways.ts';
+import { type HookEnd, type HookTools, runHook } from './hook-ways.ts';
 
 /** Hooks at once; the others wait for their turn. */
 const AT_ONCE = 16;
@@ -40,7 +40,7 @@ export class DirectoryHooks {
   readonly #running = new Map<string, Promise<void>>();
   /** Tried by this process: a new process tries at once what failed before. */
   readonly #tried = new Set<string>();
-  readonly #turns = new Turns({ inAll: AT_ONCE, each: AT_ONCE });
+  readonly #semaphore = new FairSemaphore({ inAll: AT_ONCE, each: AT_ONCE });
   readonly #faults: unknown[] = [];
   readonly #stopping = new AbortController();
   /** Called when one has ended. */
@@ -51,11 +51,11 @@ export class DirectoryHooks {
   }
 
   /** Starts the hooks of an authority that are due, and waits for none. Says when the next is due. */
-  tell(look: Look, authority: AuthorityId): Promise<Instant | undefined> {
-    return this.tend(look, hooksOf(look.catalogue, authority));
+  tell(snapshot: Snapshot, authority: AuthorityId): Promise<Instant | undefined> {
+    return this.tend(snapshot, hooksOf(snapshot.catalogue, authority));
   }
 
-  async tend(look: Look, hooks: readonly Hook[]): Promise<Instant | undefined> {
+  async tend(snapshot: Snapshot, hooks: readonly Hook[]): Promise<Instant | undefined> {
     // A record that cannot be written ends or delays the pass, as any other file does.
     const [fault] = this.#faults.splice(0);
     if (fault !== undefined) throw fault;
@@ -64,7 +64,7 @@ export class DirectoryHooks {
     let next = Number.POSITIVE_INFINITY;
     for (const hook of hooks) {
       if (this.#running.has(hook.name)) continue;
-      const content = await hookContent(look, hook);
+      const content = await hookContent(snapshot, hook);
       // A pass of another authority may have started it meanwhile.
       if (this.#running.has(hook.name)) continue;
       const record = records.read(hook);
@@ -73,17 +73,17 @@ export class DirectoryHooks {
       if (due.length === 0 && answers.length === 0) continue;
       const { nextTry } = record?.last ?? {};
       const mayTry = !this.#tried.has(hook.name) || isPast(nextTry, now(), LONGEST_WAIT_MS);
-      if (answers.length > 0) this.#start(look, hook, content, 'asked', answers);
-      else if (mayTry) this.#start(look, hook, content, due.join(','), []);
+      if (answers.length > 0) this.#start(snapshot, hook, content, 'asked', answers);
+      else if (mayTry) this.#start(snapshot, hook, content, due.join(','), []);
       else next = Math.min(next, nextTry ?? next);
     }
     return Number.isFinite(next) ? instant(next) : undefined;
   }
 
   /** Runs it now, and waits for its end. */
-  async runNow(look: Look, hook: Hook): Promise<void> {
+  async runNow(snapshot: Snapshot, hook: Hook): Promise<void> {
     await this.#running.get(hook.name);
-    this.#start(look, hook, await hookContent(look, hook), 'asked', []);
+    this.#start(snapshot, hook, await hookContent(snapshot, hook), 'asked', []);
     await this.#running.get(hook.name);
     const [fault] = this.#faults.splice(0);
     if (fault !== undefined) throw fault;
@@ -102,12 +102,12 @@ export class DirectoryHooks {
     await this.idle();
   }
 
-  #start(look: Look, hook: Hook, content: HookContent, reason: string, answers: readonly string[]): void {
+  #start(snapshot: Snapshot, hook: Hook, content: HookContent, reason: string, answers: readonly string[]): void {
     this.#tried.add(hook.name);
     const work = async (): Promise<void> => {
       let status: HookStatus | undefined;
       try {
-        status = await this.#turns.take('', () => this.#run(look, hook, content, reason));
+        status = await this.#semaphore.take('', () => this.#run(snapshot, hook, content, reason));
         for (const request of answers) await this.#options.requests.remove(request);
       } catch (error) {
         this.#faults.push(error);
@@ -120,16 +120,16 @@ export class DirectoryHooks {
   }
 
   /** Undefined: it was stopped, because this process ends. */
-  async #run(look: Look, hook: Hook, content: HookContent, reason: string): Promise<HookStatus | undefined> {
+  async #run(snapshot: Snapshot, hook: Hook, content: HookContent, reason: string): Promise<HookStatus | undefined> {
     const { records, now, out, meters } = this.#options;
     if (this.#stopping.signal.aborted) return undefined;
     const begun = now();
     const stamps = records.read(hook)?.wanted ?? {};
-    const facts = await hookFacts(look, out, hook, content.objects, reason);
+    const facts = await hookFacts(snapshot, out, hook, content.objects, reason);
     const end: HookEnd =
       content.parts.size === 0
         ? { result: 'other', message: 'its files are not written yet' }
-        : await tellBy(this.#options, hook, facts, this.#stopping.signal);
+        : await runHook(this.#options, hook, facts, this.#stopping.signal);
     // It is not known what it did: the next process runs it again.
     const { result } = end;
     if (result === 'stopped') return undefined;

@@ -19,8 +19,8 @@ import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Directories } from '../../../test/directories.ts';
 import { diskFiles, type Hook } from '../../index.ts';
-import { nearFiles } from '../disk/far-files.ts';
-import { tellBy } from './hook-ways.ts';
+import { inProcessFiles } from '../disk/far-files.ts';
+import { runHook } from './hook-ways.ts';
 import { processIn } from './pid-file.ts';
 import { ProcessGroups } from './process-group.ts';
 
@@ -60,7 +60,7 @@ const pidFile = (pid: number | string, owner = me, mode = 0o644): string => {
 
 const said = async (path: string): Promise<string> => {
   try {
-    return `signals ${await processIn(nearFiles(directories.clock), path, me)}`;
+    return `signals ${await processIn(inProcessFiles(directories.clock), path, me)}`;
   } catch (error) {
     if (error instanceof HandoverError) return `${error.code}: ${error.message}`;
     throw error;
@@ -128,7 +128,7 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
           return diskFiles.facts(at);
         },
       };
-      await expect(processIn(nearFiles(directories.clock, swapping), path, me)).rejects.toThrow(
+      await expect(processIn(inProcessFiles(directories.clock, swapping), path, me)).rejects.toThrow(
         /was replaced while handover read it/,
       );
     });
@@ -150,12 +150,12 @@ describe.skipIf(me !== 0 || process.platform !== 'linux')(
       const hookTools = {
         clock: directories.clock,
         files: diskFiles,
-        far: nearFiles(directories.clock),
+        far: inProcessFiles(directories.clock),
         cwd: home.path,
         uid: me,
         groups: new ProcessGroups(),
       };
-      expect(await tellBy(hookTools, hook, {}, new AbortController().signal)).toEqual({
+      expect(await runHook(hookTools, hook, {}, new AbortController().signal)).toEqual({
         result: 'no_process',
         message: expect.stringContaining(
           `pid file ${home.path}/app/pid belongs to user 65534, and process ${ofRoot} to user 0`,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
-import type { FarFiles } from '../disk/far-files.ts';
+import type { UntrustedFiles } from '../disk/far-files.ts';
 import { openPlaced } from '../disk/placed-file.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
 
@@ -30,7 +30,7 @@ const ownersOf = (pid: number): readonly number[] | 'kernel' | undefined => {
  * The process that a pid file names. A file of another user could name any process, and we may be root: then all user ids
  * of the process must be that user's. Without /proc the file must be ours or root's. `path` is absolute.
  */
-export async function processIn(far: FarFiles, path: string, uid: OwnUser): Promise<number> {
+export async function processIn(far: UntrustedFiles, path: string, uid: OwnUser): Promise<number> {
   const { bytes, stat } = await openPlaced({
     far,
     share: `pid file ${path}`,

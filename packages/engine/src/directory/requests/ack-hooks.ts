@@ -10,7 +10,7 @@ import {
 import type { AuthorityId, ObjectId } from '../../look/home.ts';
 import { argumentOf, hookStanding } from '../../look/hook-status.ts';
 import { hooksOf, restarts } from '../../look/hooks.ts';
-import type { Look } from '../../look/look.ts';
+import type { Snapshot } from '../../look/look.ts';
 
 /** The objects whose files a declared consumer reads. */
 const readBy = (catalogue: Catalogue, authority: AuthorityId, name: string): readonly ObjectId[] => {
@@ -36,14 +36,14 @@ const readBy = (catalogue: Catalogue, authority: AuthorityId, name: string): rea
  * Refuses a person's word for a program whose hook says otherwise: while a hook fails its program counts as not told, and where a hook
  * restarts the program only that restart counts.
  */
-export async function refuseUnderHook(look: Look, authority: AuthorityId, consumer: string): Promise<void> {
-  const files = readBy(look.catalogue, authority, consumer);
+export async function refuseUnderHook(snapshot: Snapshot, authority: AuthorityId, consumer: string): Promise<void> {
+  const files = readBy(snapshot.catalogue, authority, consumer);
   const refuse = (why: string): never => {
     throw new EngineError('ACK_HOOK', why, { path: consumer });
   };
-  for (const hook of hooksOf(look.catalogue, authority)) {
+  for (const hook of hooksOf(snapshot.catalogue, authority)) {
     if (!hook.objects.some((object) => files.includes(object))) continue;
-    const status = await hookStanding(look, hook);
+    const status = await hookStanding(snapshot, hook);
     const again = `handover reload ${argumentOf(status)}`;
     if (restarts(hook))
       refuse(`the hook of ${hook.name} restarts ${consumer}, and that restart counts; run it with ${again}`);

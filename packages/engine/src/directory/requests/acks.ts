@@ -5,7 +5,7 @@ import { EngineError } from '../../error.ts';
 import { type DeclaredConsumer, isAsked } from '../../evidence/whereabouts.ts';
 import { idOf } from '../../look/catalogue.ts';
 import type { AuthorityId } from '../../look/home.ts';
-import type { EvidenceSource, LookClock } from '../../look/look.ts';
+import type { EvidenceSource, HomeClock } from '../../look/look.ts';
 import type { Responsibilities } from '../../look/responsibilities.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 import { userHere } from './asker.ts';
@@ -35,9 +35,9 @@ const isFiled = (value: unknown): value is Filed =>
 export class DirectoryAcks {
   readonly #files: Files;
   readonly #root: string;
-  readonly #clock: LookClock;
+  readonly #clock: HomeClock;
 
-  constructor(files: Files, root: string, clock: LookClock) {
+  constructor(files: Files, root: string, clock: HomeClock) {
     this.#files = files;
     this.#root = root;
     this.#clock = clock;

@@ -3,7 +3,7 @@ import type { AuthorityState } from '@handover/core';
 import type { Asker } from '../../ledger/issued-entry.ts';
 import type { Asked, Known } from '../../ledger/ledger.ts';
 import type { AuthorityId, Request, RequestWriter } from '../../look/home.ts';
-import type { LookClock, RequestReader, Requests } from '../../look/look.ts';
+import type { HomeClock, RequestReader, Requests } from '../../look/look.ts';
 import { checkRotationId } from '../../look/rotation-id.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 import { userHere } from './asker.ts';
@@ -21,9 +21,9 @@ interface Filed {
 export class DirectoryRequests implements RequestReader, RequestWriter {
   readonly #files: Files;
   readonly #root: string;
-  readonly #clock: LookClock;
+  readonly #clock: HomeClock;
 
-  constructor(files: Files, root: string, clock: LookClock) {
+  constructor(files: Files, root: string, clock: HomeClock) {
     this.#files = files;
     this.#root = root;
     this.#clock = clock;

@@ -2,9 +2,9 @@ import { resolve } from 'node:path';
 import { Password } from '@handover/core';
 import { EngineError } from '../../error.ts';
 import type { PasswordReader } from '../../look/outputs.ts';
-import type { FarFiles } from '../disk/far-files.ts';
+import type { UntrustedFiles } from '../disk/far-files.ts';
 import { homeFileError } from '../disk/files.ts';
-import { pathSeen } from '../disk/seen-path.ts';
+import { replayPath } from '../disk/seen-path.ts';
 import { type OwnUser, quoted, trustedPath } from '../disk/trusted-path.ts';
 
 const MOST_BYTES = 4_096;
@@ -12,11 +12,11 @@ const READABLE_BY_OTHERS = 0o004;
 
 /** Passwords in files of this machine, which only root and the user we run as can change. */
 export class FilePasswords implements PasswordReader {
-  readonly #far: FarFiles;
+  readonly #far: UntrustedFiles;
   readonly #base: string;
   readonly #uid: OwnUser;
 
-  constructor(far: FarFiles, base: string, uid: OwnUser) {
+  constructor(far: UntrustedFiles, base: string, uid: OwnUser) {
     this.#far = far;
     this.#base = base;
     this.#uid = uid;
@@ -30,7 +30,7 @@ export class FilePasswords implements PasswordReader {
       );
     const asked = resolve(this.#base, file);
     const share = `password ${asked}`;
-    const way = pathSeen(await this.#far.look({ path: asked }, share));
+    const way = replayPath(await this.#far.look({ path: asked }, share));
     const path = trustedPath(way, asked, this.#uid);
     const facts = way.facts(path);
     if (facts === undefined)

@@ -6,7 +6,7 @@ import type { DeclaredConsumer, Locator } from '../../evidence/whereabouts.ts';
 import { authorityRef, idOf } from '../../look/catalogue.ts';
 import type { Responsibilities } from '../../look/responsibilities.ts';
 import { accountNumber } from '../disk/accounts.ts';
-import type { FarFiles } from '../disk/far-files.ts';
+import type { UntrustedFiles } from '../disk/far-files.ts';
 import type { FileReader } from '../disk/files.ts';
 import { type Accepts, checkedPlace, openPlaced } from '../disk/placed-file.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
@@ -43,7 +43,7 @@ const usersOf = (
 export const statedPlaces =
   (
     files: FileReader,
-    far: FarFiles,
+    far: UntrustedFiles,
     home: string,
     uid: OwnUser,
     resolveHost: ResolveName = resolveName,

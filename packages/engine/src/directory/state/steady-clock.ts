@@ -2,7 +2,7 @@ import { uptime } from 'node:os';
 import type { ClockDoubt } from '@handover/core';
 import { hour, type Instant, instant } from '@handover/material';
 import { type Belief, believe } from '../../look/clock-doubt.ts';
-import type { LookClock } from '../../look/look.ts';
+import type { HomeClock } from '../../look/look.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 
 /** Wall clock and time since boot drift apart by this much only when the clock is set. */
@@ -27,7 +27,7 @@ interface Saved {
  * The wall clock, compared with the time since boot, across processes. After a jump or a reboot no promise to reload counts
  * as older than the jump, and for a while after a leap ahead no irreversible step relies on the clock.
  */
-export class SteadyClock implements LookClock {
+export class SteadyClock implements HomeClock {
   readonly #files: Files;
   readonly #directory: string;
   readonly #wall: () => number;

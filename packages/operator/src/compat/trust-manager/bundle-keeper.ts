@@ -37,7 +37,7 @@ export class BundleKeeper {
       work: (name) => this.#keep(name),
       onError: (name, error, retryAt) => on({ kind: 'failed', what: `Bundle ${name}`, error, retryAt }),
       laneOf: (name) => name,
-      places: { inAll: 4, each: 4 },
+      limits: { inAll: 4, each: 4 },
     });
   }
 
