@@ -28,7 +28,7 @@ export const FOLDERS = {
     'ledger',
     'scheduling',
     'serving',
-    'look',
+    'snapshot',
     'evidence',
     'observe',
     'act',

@@ -39,13 +39,13 @@ test('an unlisted dependency is refused outside tests', () => {
 
 test('folders of a package import in one direction', () => {
   const found = (path, source) => messages('engine', path, source);
-  expect(found('packages/engine/src/look/a.ts', "import { b } from '../act/b.ts';")).toEqual([
+  expect(found('packages/engine/src/snapshot/a.ts', "import { b } from '../act/b.ts';")).toEqual([
     '1: look may not import ../act/b.ts: act stands above it',
   ]);
-  expect(found('packages/engine/src/act/a.ts', "import { b } from '../look/b.ts';")).toEqual([]);
+  expect(found('packages/engine/src/act/a.ts', "import { b } from '../snapshot/b.ts';")).toEqual([]);
   expect(found('packages/engine/src/act/a.test.ts', "import { b } from '../directory/b.ts';")).toEqual([]);
   expect(found('packages/engine/src/index.ts', "export { b } from './directory/b.ts';")).toEqual([]);
-  expect(found('packages/engine/src/new/a.ts', "import { b } from '../look/b.ts';")).toHaveLength(1);
+  expect(found('packages/engine/src/new/a.ts', "import { b } from '../snapshot/b.ts';")).toHaveLength(1);
   const inside = 'packages/engine/src/directory';
   expect(found(`${inside}/disk/a.ts`, "import { b } from '../objects/b.ts';")).toEqual([
     '1: disk may not import ../objects/b.ts: objects stands above it',

@@ -8,7 +8,7 @@ const ADAPTER = 'packages/runtime/src/clock.ts';
 export const EXCEPTIONS = {
   'packages/cli/src/metrics/protected.test.ts': 'watchers of the kernel tell of changed files',
   'packages/dashboard/src/read-material.ts': 'yields after it has used a share of processor time',
-  'packages/engine/src/directory/disk/far-readers.ts':
+  'packages/engine/src/directory/disk/subprocess-reader.ts':
     'deadlines on child processes, of which no test clock knows whether they are at work',
   'packages/dashboard/src/server.test.ts':
     'asks until the sockets of closed streams are free, at once on an idle machine',

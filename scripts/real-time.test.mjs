@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { EXCEPTIONS, idleExceptions, realTimeIn } from './real-time.mjs';
 
-const SOURCE = 'packages/engine/src/look/some-file.ts';
+const SOURCE = 'packages/engine/src/snapshot/some-file.ts';
 const lines = (text, path = SOURCE) => realTimeIn(path, text).map(({ line }) => line);
 
 test.each([

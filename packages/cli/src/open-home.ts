@@ -1,5 +1,12 @@
 import type { Resource } from '@handover/core';
-import type { CertgenOptions, CertgenResult, Home, RandomSecret, ReadSnapshot, Unusable } from '@handover/engine';
+import type {
+  CertgenOptions,
+  CertgenResult,
+  Home,
+  RandomSecret,
+  ReadSnapshot,
+  Unusable,
+} from '@handover/engine';
 import type { Duration } from '@handover/material';
 import type { Command } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';

@@ -11,8 +11,8 @@ import {
   MemoryObjects,
   OutputPreparer,
   type Readers,
-  reconcile,
   readSnapshot,
+  reconcile,
 } from '@handover/engine';
 import { duration, type Instant, instant, VirtualClock } from '@handover/material';
 import { Board } from '../src/index.ts';

@@ -2,7 +2,6 @@ export { act } from './act/act.ts';
 export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
-export { type ExternalRequest, type ExternalLeaf, signExternal } from './act/lend.ts';
 export {
   factFiles,
   keepPlatformFacts,
@@ -11,6 +10,7 @@ export {
   toldOfPlatform,
 } from './act/platform.ts';
 export { keepProfile, localTlsSupport, type ProfileOutcome, reconcileProfile } from './act/profile.ts';
+export { type ExternalLeaf, type ExternalRequest, signExternal } from './act/sign-external.ts';
 export { isStatic, reconcileStaticBundle } from './act/static-bundle.ts';
 export {
   advance,
@@ -24,7 +24,7 @@ export {
 } from './certgen/certgen.ts';
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
 export { askAgainMs } from './controller/ask-again.ts';
-export { Controller, type Result, type Reconcilers } from './controller/controller.ts';
+export { Controller, type Reconcilers, type Result } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
 export { type Key, keysOf, keyText, PLATFORM, RESOURCES, type ResourceKey } from './controller/key.ts';
 export {
@@ -36,7 +36,7 @@ export {
   reconcile,
 } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
-export { isAtRest } from './controller/stands.ts';
+export { isAtRest } from './controller/safe-from-cache.ts';
 export { adopt, handing, isAdopted } from './directory/adopt.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type Files } from './directory/disk/files.ts';
@@ -65,91 +65,6 @@ export { entryOf, objectOf } from './ledger/entry.ts';
 export type { HistoryStep } from './ledger/history.ts';
 export type { IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
 export type { Asked, Known, Ledger } from './ledger/ledger.ts';
-export { formatAuthority, parseAuthority } from './look/authority-file.ts';
-export {
-  authorityRef,
-  type Catalogue,
-  catalogueOf,
-  idOf,
-  type Labels,
-  leftOutAuthority,
-  liesElsewhere,
-  ownBundleOf,
-  ownLabels,
-  placedTargets,
-  profileObjectOf,
-  type Selector,
-  type Surroundings,
-  secretOf,
-  selects,
-  type Target,
-  targetsOf,
-  type Unusable,
-} from './look/catalogue.ts';
-export { consentIn } from './look/consent.ts';
-export { CreationDates } from './look/creation-dates.ts';
-export { within } from './look/deadlines.ts';
-export { EarlierLeaves } from './look/earlier-leaves.ts';
-export type {
-  AuthorityId,
-  AuthorityRecord,
-  AuthorityWriter,
-  Contents,
-  FileData,
-  Home,
-  ObjectId,
-  ObjectRecord,
-  ObjectWriter,
-  ProfileWriter,
-  ProgramTeller,
-  Reissues,
-  Request,
-  RequestWriter,
-  Rollouts,
-  StoredObject,
-} from './look/home.ts';
-export { type HookStatus, hookLine, hookStanding } from './look/hook-status.ts';
-export { type Hook, type HookRecord, hooksIn, restarts } from './look/hooks.ts';
-export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './look/keyring.ts';
-export { LocalKey, localKeyring } from './look/local-key.ts';
-export {
-  type Adoption,
-  type AuthorityReader,
-  type ClusterProfile,
-  type ConsumerFound,
-  type EvidenceSource,
-  type HomeFacts,
-  type IssuedLeaves,
-  type ExternallyHeldReader,
-  type Snapshot,
-  type HomeClock,
-  type ObjectReader,
-  type ProfileReader,
-  type Readers,
-  type RecordedObject,
-  type RequestReader,
-  type Requests,
-  type ReadSnapshot,
-  readSnapshot,
-} from './look/look.ts';
-export { refusalOf, servesNamespace } from './look/may-issue.ts';
-export type { Meters } from './look/meters.ts';
-export { isDate, isObjectRecord } from './look/object-record.ts';
-export {
-  type Output,
-  OutputPreparer,
-  outputsOfLeaf,
-  outputsOfTarget,
-  type PasswordReader,
-} from './look/outputs.ts';
-export { readBounded } from './look/read-bounded.ts';
-export { authorityIn, policyFor, type Responsibilities, specOf } from './look/responsibilities.ts';
-export { checkRotationId } from './look/rotation-id.ts';
-export { claimOf, type Seal, SealKey, sealed, sealIn } from './look/seal.ts';
-export { extrasOf } from './look/shared-bundles.ts';
-export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './look/stored-object.ts';
-export { unknownExternallyHeld } from './look/unknown-lent.ts';
-export { WatchedClock } from './look/watched-clock.ts';
 export { adoptionFrom } from './observe/adoption.ts';
 export { type Observation, observe, observeWithRetry } from './observe/observe.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
@@ -191,8 +106,93 @@ export {
   verifyAuthority,
 } from './report/verify.ts';
 export { Contention } from './scheduling/contention.ts';
+export { FairSemaphore, type Limits } from './scheduling/fair-semaphore.ts';
 export { inParallel, tryAll } from './scheduling/in-parallel.ts';
-export { type Limits, FairSemaphore } from './scheduling/turns.ts';
 export { WorkQueue } from './scheduling/work-queue.ts';
 export { type BoundedServer, NO_SUCH_PAGE, type PageAnswer, serveBounded } from './serving/bounded-server.ts';
 export { hostIn } from './serving/hosts.ts';
+export { formatAuthority, parseAuthority } from './snapshot/authority-file.ts';
+export {
+  authorityRef,
+  type Catalogue,
+  catalogueOf,
+  idOf,
+  type Labels,
+  leftOutAuthority,
+  liesElsewhere,
+  ownBundleOf,
+  ownLabels,
+  placedTargets,
+  profileObjectOf,
+  type Selector,
+  type Surroundings,
+  secretOf,
+  selects,
+  type Target,
+  targetsOf,
+  type Unusable,
+} from './snapshot/catalogue.ts';
+export { consentIn } from './snapshot/consent.ts';
+export { CreationDates } from './snapshot/creation-dates.ts';
+export { within } from './snapshot/deadlines.ts';
+export { EarlierLeaves } from './snapshot/earlier-leaves.ts';
+export type {
+  AuthorityId,
+  AuthorityRecord,
+  AuthorityWriter,
+  Contents,
+  FileData,
+  Home,
+  ObjectId,
+  ObjectRecord,
+  ObjectWriter,
+  ProfileWriter,
+  ProgramTeller,
+  Reissues,
+  Request,
+  RequestWriter,
+  Rollouts,
+  StoredObject,
+} from './snapshot/home.ts';
+export { type HookStatus, hookLine, hookStanding } from './snapshot/hook-status.ts';
+export { type Hook, type HookRecord, hooksIn, restarts } from './snapshot/hooks.ts';
+export type { IssuedLeaf, Issuer, KeyRef, Keyring, SigningCa } from './snapshot/keyring.ts';
+export { LocalKey, localKeyring } from './snapshot/local-key.ts';
+export { refusalOf, servesNamespace } from './snapshot/may-issue.ts';
+export type { Meters } from './snapshot/meters.ts';
+export { isDate, isObjectRecord } from './snapshot/object-record.ts';
+export {
+  type Output,
+  OutputPreparer,
+  outputsOfLeaf,
+  outputsOfTarget,
+  type PasswordReader,
+} from './snapshot/outputs.ts';
+export { readBounded } from './snapshot/read-bounded.ts';
+export { authorityIn, policyFor, type Responsibilities, specOf } from './snapshot/responsibilities.ts';
+export { checkRotationId } from './snapshot/rotation-id.ts';
+export { claimOf, type Seal, SealKey, sealed, sealIn } from './snapshot/seal.ts';
+export { extrasOf } from './snapshot/shared-bundles.ts';
+export {
+  type Adoption,
+  type AuthorityReader,
+  type ClusterProfile,
+  type ConsumerFound,
+  type EvidenceSource,
+  type ExternallyHeldReader,
+  type HomeClock,
+  type HomeFacts,
+  type IssuedLeaves,
+  type ObjectReader,
+  type ProfileReader,
+  type Readers,
+  type ReadSnapshot,
+  type RecordedObject,
+  type RequestReader,
+  type Requests,
+  readSnapshot,
+  type Snapshot,
+} from './snapshot/snapshot.ts';
+export { bundleKeyOf, digestOf, filesFrom, pemFile, readableCertificates } from './snapshot/stored-object.ts';
+export { unknownExternallyHeld } from './snapshot/unknown-externally-held.ts';
+export { WatchedClock } from './snapshot/watched-clock.ts';

@@ -109,7 +109,10 @@ export const testKills = (every: number): void => {
             'tls.key',
           ]);
         const home = directories.home(path);
-        const { seen, responsibilities, now } = await observeWithRetry(loaded(home, RESOURCES).fresh, MESH_ID);
+        const { seen, responsibilities, now } = await observeWithRetry(
+          loaded(home, RESOURCES).fresh,
+          MESH_ID,
+        );
         expect(plan(seen, responsibilities.policy, now).actions).toEqual([]);
       }
     });

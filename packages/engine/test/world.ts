@@ -23,8 +23,8 @@ import {
   type ProfileReader,
   type ProfileWriter,
   type Readers,
-  type StoredObject,
   readSnapshot,
+  type StoredObject,
 } from '../src/index.ts';
 
 /** A deck of keys used in turn, so that tests do not spend time on key generation; nothing depends on distinct keys. */

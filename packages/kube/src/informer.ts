@@ -7,8 +7,8 @@ import type { KubeReader } from './kube.ts';
 import { ListWatch } from './list-watch.ts';
 import type { KubeObject } from './object.ts';
 import { Projection } from './projection.ts';
-import { classifyWatchError } from './trouble.ts';
 import { anyOf } from './wait.ts';
+import { classifyWatchError } from './watch-error.ts';
 import { step, type WatchInput, type WatchState } from './watch-state.ts';
 
 /** An informer, whatever it keeps. */

@@ -2,10 +2,10 @@ import type { Socket } from 'node:net';
 import type { Clock, Timer } from '@handover/material';
 import { birthOf, ownWorkers } from './cluster-process.ts';
 import { LineSocket } from './line-socket.ts';
+import type { ProcessRegistry } from './process-registry.ts';
 import { type FromSibling, Siblings, type ToSibling } from './siblings.ts';
 import type { SourceStatus } from './status.ts';
 import type { Report } from './status-document.ts';
-import type { ProcessRegistry } from './status-roll.ts';
 import { warn } from './warn.ts';
 
 /** Tries, and time, before a place counts as taken by a program that is not of this group. */
@@ -64,7 +64,10 @@ export const withOwnWorkers: Membership = {
 };
 
 /** Processes on the roll: of one parent (the primary of a cluster), or all of this user. */
-export const membershipOn = (registry: ProcessRegistry | undefined, parent: number | undefined): Membership => ({
+export const membershipOn = (
+  registry: ProcessRegistry | undefined,
+  parent: number | undefined,
+): Membership => ({
   birthOf: (pid) => birthOf(pid, parent),
   expected: () => registry?.pids() ?? [],
   enter: () => registry?.enter() ?? withOwnWorkers.enter(),

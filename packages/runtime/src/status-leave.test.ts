@@ -9,8 +9,8 @@ import { eventually } from '../test/world.ts';
 import type { StatusDocument } from './index.ts';
 import { LineSocket } from './line-socket.ts';
 import { Siblings } from './siblings.ts';
-import { type Group, membershipOn, type Endpoint, Worker } from './status-cluster.ts';
-import { endpointFor } from './status-seats.ts';
+import { type Endpoint, type Group, membershipOn, Worker } from './status-cluster.ts';
+import { endpointFor } from './status-endpoints.ts';
 
 /** Far above what a close needs. */
 const BOUND_MS = 8_000;

@@ -1,9 +1,9 @@
 import type { Clock, HandoverError } from '@handover/material';
 import { RuntimeError } from './error.ts';
+import { ProcessRegistry } from './process-registry.ts';
 import type { Shown } from './status.ts';
 import { isTaken, membershipOn, Worker } from './status-cluster.ts';
-import { ProcessRegistry } from './status-roll.ts';
-import { endpointFor } from './status-seats.ts';
+import { endpointFor } from './status-endpoints.ts';
 import { placeError, placeName, type StatusPlace, serveShown } from './status-server.ts';
 
 const HOLD_MS = 1_000;

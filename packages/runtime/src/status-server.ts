@@ -4,10 +4,10 @@ import { clockIn } from './clock-option.ts';
 import { isClusterWorker } from './cluster-process.ts';
 import { withDefaultTrust } from './default-trust.ts';
 import { RuntimeError } from './error.ts';
+import { ProcessRegistry } from './process-registry.ts';
 import { type Shown, type StatusSource, shownOf } from './status.ts';
 import { groupOf, membershipOn, Worker, withOwnWorkers } from './status-cluster.ts';
-import { ProcessRegistry } from './status-roll.ts';
-import { endpointFor } from './status-seats.ts';
+import { endpointFor } from './status-endpoints.ts';
 import { warn } from './warn.ts';
 
 /**
@@ -75,7 +75,12 @@ export function placeError(options: StatusPlace, cause: unknown): HandoverError 
 async function serveInWorker(options: StatusPlace, shown: Shown, clock: Clock): Promise<StatusServer> {
   const registry = process.platform === 'linux' ? new ProcessRegistry(options) : undefined;
   const membership = membershipOn(registry, process.ppid);
-  const worker = new Worker(endpointFor(options, membership, clock), () => shown.statuses(), membership, clock);
+  const worker = new Worker(
+    endpointFor(options, membership, clock),
+    () => shown.statuses(),
+    membership,
+    clock,
+  );
   await worker.enter().catch(async (error: unknown) => {
     await worker.close(); // the others need not wait for it
     throw error;

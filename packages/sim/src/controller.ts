@@ -1,5 +1,11 @@
 import type { Plan } from '@handover/core';
-import { type AuthorityOutcome, observeWithRetry, type Planner, reconcile, WatchedClock } from '@handover/engine';
+import {
+  type AuthorityOutcome,
+  observeWithRetry,
+  type Planner,
+  reconcile,
+  WatchedClock,
+} from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
 import { describeActions, sameTarget } from './describe.ts';
 import { readyButRefused } from './ready-check.ts';

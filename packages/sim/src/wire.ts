@@ -4,13 +4,13 @@ import {
   type ConsumerFound,
   CreationDates,
   type Home,
-  idOf,
   type HomeClock,
+  idOf,
   type ObjectId,
   OutputPreparer,
   type Readers,
-  type StoredObject,
   readSnapshot,
+  type StoredObject,
 } from '@handover/engine';
 import { duration, HandoverError, minute, second } from '@handover/material';
 import { SimError } from './error.ts';

@@ -4,6 +4,7 @@ import { hour, instant, minute, VirtualClock } from '@handover/material';
 import { Certificates } from './certificates.ts';
 import { Consumer } from './consumer.ts';
 import { SimulatedController } from './controller.ts';
+import { scheduleFaults, worstMoment } from './fault-schedule.ts';
 import { type Faults, faultsNow } from './faults.ts';
 import { declareFor, furnish } from './furnish.ts';
 import { type Broken, Invariant, NO_PAIR, type SimulationFailure } from './invariant.ts';
@@ -15,7 +16,6 @@ import { type Content, conflict, SimulatedStore } from './store.ts';
 import type { Strategy } from './strategies.ts';
 import type { SimulatedSurroundings, Traits } from './traits.ts';
 import { faultsIn, transitionOf } from './transition-of.ts';
-import { scheduleFaults, worstMoment } from './troubles.ts';
 
 /** When every world begins; any instant would do. */
 export const BEGINNING = Date.UTC(2030, 0, 1);

@@ -4,11 +4,11 @@ import {
   digestOf,
   type FileData,
   type Home,
-  type Snapshot,
   type ObjectRecord,
+  type ReadSnapshot,
+  type Snapshot,
   type StoredObject,
   sealed,
-  type ReadSnapshot,
 } from '@handover/engine';
 import type { FaultName } from '../src/faults.ts';
 import type { SimulationFailure } from '../src/invariant.ts';

@@ -13,8 +13,13 @@ export { desired, EXPIRY_GRACE } from './desired.ts';
 export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
+export {
+  type ExternalSigning,
+  elsewhereEnds,
+  recordExternalSigning,
+  withExternalDates,
+} from './external-signing.ts';
 export type { Blocker } from './gates.ts';
-export { elsewhereEnds, type ExternalSigning, recordExternalSigning, withExternalDates } from './lending.ts';
 export {
   type ClockDoubt,
   type ConsumerSeen,

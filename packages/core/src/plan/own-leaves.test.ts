@@ -1,7 +1,7 @@
 import { day, hour, type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
-import { recordExternalSigning } from './lending.ts';
+import { recordExternalSigning } from './external-signing.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof } from './observed.ts';
 
 const OBJECT = 'own/podcertificates/web';

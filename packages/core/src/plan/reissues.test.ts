@@ -2,7 +2,7 @@ import { day, duration, hour, instant } from '@handover/material';
 import { describe, expect, test } from 'vitest';
 import { Story, T0, waits } from '../../test/story.ts';
 import { explain } from './explain.ts';
-import { recordExternalSigning } from './lending.ts';
+import { recordExternalSigning } from './external-signing.ts';
 import type { ObjectSeen, WrittenBy } from './observed.ts';
 
 /** A Secret that cert-manager writes, with a leaf of the given CA. */

@@ -1,7 +1,7 @@
 import { day, duration, hour, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
 import { anchor, Story, T0 } from '../../test/story.ts';
-import { recordExternalSigning, MOST_NAMED_ELSEWHERE } from './lending.ts';
+import { MOST_NAMED_ELSEWHERE, recordExternalSigning } from './external-signing.ts';
 import type { ConsumerSeen, ObjectSeen } from './observed.ts';
 import { plan } from './plan.ts';
 import { MOST_RETAINED } from './retained.ts';

@@ -15,7 +15,7 @@ import {
   sameElsewhere,
   unionElsewhere,
   unknownElsewhere,
-} from './lending.ts';
+} from './external-signing.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
 import { othersUseUntil, speaksForReaders, usedByOthers } from './readers.ts';

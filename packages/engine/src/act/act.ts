@@ -9,12 +9,13 @@ import type {
 } from '@handover/core';
 import { bytesOf, type Certificate, encodePem, type Instant, PrivateKey } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { Contents, FileData, Home, ObjectId, ObjectRecord } from '../look/home.ts';
-import type { Issuer, KeyRef, SigningCa } from '../look/keyring.ts';
-import { outputFiles, outputsRecord } from '../look/outputs.ts';
-import { type Extras, specOf } from '../look/responsibilities.ts';
-import { sealed } from '../look/seal.ts';
-import { trustedOf } from '../look/shared-bundles.ts';
+import type { Observation } from '../observe/observe.ts';
+import type { Contents, FileData, Home, ObjectId, ObjectRecord } from '../snapshot/home.ts';
+import type { Issuer, KeyRef, SigningCa } from '../snapshot/keyring.ts';
+import { outputFiles, outputsRecord } from '../snapshot/outputs.ts';
+import { type Extras, specOf } from '../snapshot/responsibilities.ts';
+import { sealed } from '../snapshot/seal.ts';
+import { trustedOf } from '../snapshot/shared-bundles.ts';
 import {
   bundleKeyOf,
   digestOf,
@@ -22,8 +23,7 @@ import {
   readableCertificates,
   readableLeaf,
   rememberLeaf,
-} from '../look/stored-object.ts';
-import type { Observation } from '../observe/observe.ts';
+} from '../snapshot/stored-object.ts';
 import { loggedIssuer } from './logged-issuer.ts';
 import { reissue } from './reissue.ts';
 import { recordIssuance, swapAuthority } from './swap.ts';

@@ -1,8 +1,8 @@
 import type { RotationStep } from '@handover/core';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Asked, Known } from '../ledger/ledger.ts';
-import type { AuthorityId } from '../look/home.ts';
 import type { Observation } from '../observe/observe.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
 
 type Knows = ((asked: Asked) => Known) | undefined;
 

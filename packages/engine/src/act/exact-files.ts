@@ -1,8 +1,8 @@
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import type { FileData, Home, ObjectId, ObjectRecord, StoredObject } from '../look/home.ts';
-import type { Snapshot } from '../look/look.ts';
-import { digestOf } from '../look/stored-object.ts';
+import type { FileData, Home, ObjectId, ObjectRecord, StoredObject } from '../snapshot/home.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { digestOf } from '../snapshot/stored-object.ts';
 
 /** Whether an object holds exactly this, and we wrote it. */
 export const holdsFiles = (stored: StoredObject | undefined, data: FileData): boolean =>

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { issueCa, issueCross, issueLeaf, type KeySource } from '@handover/core';
 import { PrivateKey, parseCertificate } from '@handover/material';
-import type { Issuer } from '../look/keyring.ts';
+import type { Issuer } from '../snapshot/keyring.ts';
 
 /** Makes certificates in this process, and keys of leaves with `keys`; CAs sign wherever their key is. */
 export const issuerWith = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({

@@ -1,5 +1,5 @@
 import { generateKeyAside, type KeyAlgorithm, type KeySource } from '@handover/core';
-import { FairSemaphore } from '../scheduling/turns.ts';
+import { FairSemaphore } from '../scheduling/fair-semaphore.ts';
 
 /** What a key costs, in RSA keys of 2,048 bits (about 0.1 s of one core); 0: nothing worth counting. */
 export const KEY_COST = {

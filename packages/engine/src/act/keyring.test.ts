@@ -13,7 +13,7 @@ import {
   localKeyring,
   reconcile,
 } from '../index.ts';
-import { pemOf } from '../look/local-key.ts';
+import { pemOf } from '../snapshot/local-key.ts';
 
 const ID = 'default/mesh';
 const RESOURCES = catalogue(MESH);

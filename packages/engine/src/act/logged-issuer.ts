@@ -3,9 +3,9 @@ import type { Certificate } from '@handover/material';
 import { type Circumstances, entryOf, objectOf } from '../ledger/entry.ts';
 import type { Asker } from '../ledger/issued-entry.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { idOf } from '../look/catalogue.ts';
-import type { Issuer } from '../look/keyring.ts';
 import type { Observation } from '../observe/observe.ts';
+import { idOf } from '../snapshot/catalogue.ts';
+import type { Issuer } from '../snapshot/keyring.ts';
 import { askerOfStep } from './asker.ts';
 
 /** The same issuer, which hands out no certificate before the log holds it. */

@@ -1,8 +1,8 @@
 import { PLATFORM_LABEL } from '@handover/core';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { Home, ObjectId } from '../look/home.ts';
-import type { Snapshot } from '../look/look.ts';
-import { filesFrom } from '../look/stored-object.ts';
+import type { Catalogue } from '../snapshot/catalogue.ts';
+import type { Home, ObjectId } from '../snapshot/home.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { filesFrom } from '../snapshot/stored-object.ts';
 import { keepFiles } from './exact-files.ts';
 import { PLATFORM_KEYS } from './file-groups.ts';
 

@@ -10,10 +10,10 @@ import {
   tlsProfileFiles,
 } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { profileObjectOf } from '../look/catalogue.ts';
-import type { FileData, Home, ObjectRecord, StoredObject } from '../look/home.ts';
-import type { ClusterProfile, Snapshot } from '../look/look.ts';
-import { digestOf, filesFrom } from '../look/stored-object.ts';
+import { profileObjectOf } from '../snapshot/catalogue.ts';
+import type { FileData, Home, ObjectRecord, StoredObject } from '../snapshot/home.ts';
+import type { ClusterProfile, Snapshot } from '../snapshot/snapshot.ts';
+import { digestOf, filesFrom } from '../snapshot/stored-object.ts';
 import { holdsFiles, obstacleError } from './exact-files.ts';
 
 /**
@@ -83,7 +83,11 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
 };
 
 /** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
-export async function reconcileProfile(home: Home, snapshot: Snapshot, profile: TlsProfile): Promise<ProfileOutcome> {
+export async function reconcileProfile(
+  home: Home,
+  snapshot: Snapshot,
+  profile: TlsProfile,
+): Promise<ProfileOutcome> {
   const id = profileObjectOf(profile);
   const { resolved, stale } = await resolvedOr(snapshot, profile);
   const refused = resolved instanceof HandoverError;

@@ -1,5 +1,5 @@
 import type { Reissue } from '@handover/core';
-import type { Home } from '../look/home.ts';
+import type { Home } from '../snapshot/home.ts';
 
 /** Asks the program that writes an object for a new leaf. */
 export async function reissue({ reissues }: Home, { object, expect, why }: Reissue): Promise<void> {

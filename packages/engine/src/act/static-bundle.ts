@@ -1,13 +1,13 @@
 import type { TrustBundle } from '@handover/core';
 import { bundleOf } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { placedTargets } from '../look/catalogue.ts';
-import type { Home } from '../look/home.ts';
-import type { Snapshot } from '../look/look.ts';
-import { outputFiles, outputsOfTarget, outputsRecord } from '../look/outputs.ts';
-import { extrasOf } from '../look/shared-bundles.ts';
-import { bundleKeyOf, pemFile } from '../look/stored-object.ts';
 import { tryAll } from '../scheduling/in-parallel.ts';
+import { placedTargets } from '../snapshot/catalogue.ts';
+import type { Home } from '../snapshot/home.ts';
+import { outputFiles, outputsOfTarget, outputsRecord } from '../snapshot/outputs.ts';
+import { extrasOf } from '../snapshot/shared-bundles.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { bundleKeyOf, pemFile } from '../snapshot/stored-object.ts';
 import { keepFiles } from './exact-files.ts';
 
 /** TrustBundles without an authority have no rotation: their sources are simply copied. */
@@ -15,7 +15,11 @@ export const isStatic = (bundle: TrustBundle): boolean =>
   bundle.spec.sources.every((source) => source.authority === undefined);
 
 /** Writes the targets of a static bundle; one with an authority is that authority's to write. True: something was written. */
-export async function reconcileStaticBundle(home: Home, snapshot: Snapshot, bundle: TrustBundle): Promise<boolean> {
+export async function reconcileStaticBundle(
+  home: Home,
+  snapshot: Snapshot,
+  bundle: TrustBundle,
+): Promise<boolean> {
   if (!isStatic(bundle)) return false;
   const { certificates, missing } = await extrasOf(snapshot, bundle, undefined);
   if (missing !== undefined) {

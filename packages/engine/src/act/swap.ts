@@ -1,10 +1,10 @@
 import { applyTransition, type Made, type RotationStep, SKEW, type Swap } from '@handover/core';
 import { after, type Certificate, instant } from '@handover/material';
 import { withStep } from '../ledger/history.ts';
-import type { AuthorityRecord, Home } from '../look/home.ts';
-import { anchorOf } from '../look/responsibilities.ts';
-import { SealKey } from '../look/seal.ts';
 import type { Observation } from '../observe/observe.ts';
+import type { AuthorityRecord, Home } from '../snapshot/home.ts';
+import { anchorOf } from '../snapshot/responsibilities.ts';
+import { SealKey } from '../snapshot/seal.ts';
 import { caOf, issuerOf, signingCa } from './act.ts';
 import { stepOf } from './history-step.ts';
 

@@ -15,12 +15,12 @@ import { after, type Instant, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { type AuthorityOutcome, converge, isConflict } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { AuthorityId, AuthorityWriter, Home, ObjectWriter } from '../look/home.ts';
-import type { ReadSnapshot } from '../look/look.ts';
-import type { Responsibilities } from '../look/responsibilities.ts';
 import { consentedBy } from '../observe/adoption.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { dueIn } from '../report/status.ts';
+import type { AuthorityId, AuthorityWriter, Home, ObjectWriter } from '../snapshot/home.ts';
+import type { Responsibilities } from '../snapshot/responsibilities.ts';
+import type { ReadSnapshot } from '../snapshot/snapshot.ts';
 import { refuseLostState, refuseStuck, undecidedBy } from './lost-state.ts';
 import { type NotValid, notValidIn } from './not-valid.ts';
 

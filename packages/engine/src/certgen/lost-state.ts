@@ -1,11 +1,11 @@
 import { type Blocker, waitingText } from '@handover/core';
 import type { AuthorityOutcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
-import type { Orphaned } from '../look/look.ts';
 import { casIn, consentedBy, ownObjects, undecidedIn } from '../observe/adoption.ts';
 import type { Observation } from '../observe/observe.ts';
 import { aheadIn } from '../report/ahead.ts';
+import type { AuthorityId, Home, ObjectId } from '../snapshot/home.ts';
+import type { Orphaned } from '../snapshot/snapshot.ts';
 
 /** What `--overwrite` does where the key of the CAs in use is lost. */
 const RECOVERS =

@@ -1,8 +1,8 @@
 import { after, type Clock, type HandoverError, type Instant } from '@handover/material';
-import type { HomeClock } from '../look/look.ts';
-import type { Meters } from '../look/meters.ts';
-import type { Limits } from '../scheduling/turns.ts';
+import type { Limits } from '../scheduling/fair-semaphore.ts';
 import { WorkQueue } from '../scheduling/work-queue.ts';
+import type { Meters } from '../snapshot/meters.ts';
+import type { HomeClock } from '../snapshot/snapshot.ts';
 import type { Listener } from './event.ts';
 import { type Key, keyText, laneOf, shareOf } from './key.ts';
 import { isConflict } from './reconcile.ts';

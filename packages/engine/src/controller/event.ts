@@ -1,11 +1,11 @@
 import type { Action, Plan, ProfileAction } from '@handover/core';
 import type { Instant } from '@handover/material';
 import type { IssuedEntry } from '../ledger/issued-entry.ts';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId, ObjectId } from '../look/home.ts';
-import type { HookStatus } from '../look/hook-status.ts';
 import type { Observation } from '../observe/observe.ts';
 import { type Vitals, vitalsOf } from '../observe/vitals.ts';
+import type { Catalogue } from '../snapshot/catalogue.ts';
+import type { AuthorityId, ObjectId } from '../snapshot/home.ts';
+import type { HookStatus } from '../snapshot/hook-status.ts';
 import type { AuthorityOutcome } from './reconcile.ts';
 
 /** What a controller tells, in either home. Logs, Kubernetes Events, metrics and the dashboard listen. */

@@ -1,5 +1,5 @@
 import { isStatic } from '../act/static-bundle.ts';
-import { type Catalogue, idOf } from '../look/catalogue.ts';
+import { type Catalogue, idOf } from '../snapshot/catalogue.ts';
 
 interface Of<Kind extends string> {
   readonly kind: Kind;

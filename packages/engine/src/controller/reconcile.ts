@@ -3,11 +3,11 @@ import { type HandoverError, type Instant, instant } from '@handover/material';
 import { act } from '../act/act.ts';
 import { fairShare } from '../act/fair-share.ts';
 import { EngineError, isCode } from '../error.ts';
-import type { AuthorityId, Home } from '../look/home.ts';
-import type { ReadSnapshot } from '../look/look.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
-import { isSafeFromCache } from './stands.ts';
+import type { AuthorityId, Home } from '../snapshot/home.ts';
+import type { ReadSnapshot } from '../snapshot/snapshot.ts';
+import { isSafeFromCache } from './safe-from-cache.ts';
 
 export interface AuthorityOutcome {
   readonly observation: Observation;
@@ -89,7 +89,9 @@ export async function reconcile(
 ): Promise<AuthorityOutcome> {
   const { observation, plan: whole } = await decide(home, id, planner);
   const made =
-    home.multiTenant === true ? { ...whole, actions: fairShare(whole.actions, observation, home.random) } : whole;
+    home.multiTenant === true
+      ? { ...whole, actions: fairShare(whole.actions, observation, home.random) }
+      : whole;
   const failures: unknown[] = [];
   const refused: Refused[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {

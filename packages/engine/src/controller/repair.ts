@@ -1,9 +1,9 @@
 import { plan } from '@handover/core';
 import { act } from '../act/act.ts';
-import type { Home, ObjectId, StoredObject } from '../look/home.ts';
-import type { Snapshot } from '../look/look.ts';
-import { believed } from '../look/seal.ts';
 import { asAskedFor, type Observation, objectSeen } from '../observe/observe.ts';
+import type { Home, ObjectId, StoredObject } from '../snapshot/home.ts';
+import { believed } from '../snapshot/seal.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 
 /** `last` with a few of its objects looked at again; undefined: more has changed than these. */
 async function lookAgain(

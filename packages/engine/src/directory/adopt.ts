@@ -1,7 +1,7 @@
 import { reconcile } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
-import type { AuthorityId, Home } from '../look/home.ts';
-import type { Adoption } from '../look/look.ts';
+import type { AuthorityId, Home } from '../snapshot/home.ts';
+import type { Adoption } from '../snapshot/snapshot.ts';
 import type { DirectoryHome } from './home.ts';
 
 /** A home whose looks hand the CA over to the authority: a dry run on it shows what would change. */

@@ -1,7 +1,7 @@
 import type { AuthorityState, ClockDoubt } from '@handover/core';
 import type { Instant } from '@handover/material';
-import type { Catalogue } from '../look/catalogue.ts';
-import type { AuthorityId } from '../look/home.ts';
+import type { Catalogue } from '../snapshot/catalogue.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
 import type { DirectoryHome } from './home.ts';
 import { SteadyClock } from './state/steady-clock.ts';
 

@@ -1,9 +1,9 @@
 import type { KeySource } from '@handover/core';
 import type { Clock } from '@handover/material';
-import type { EvidenceSource, HomeClock } from '../look/look.ts';
-import type { Meters } from '../look/meters.ts';
-import type { UntrustedFiles } from './disk/far-files.ts';
+import type { Meters } from '../snapshot/meters.ts';
+import type { EvidenceSource, HomeClock } from '../snapshot/snapshot.ts';
 import type { Files } from './disk/files.ts';
+import type { UntrustedFiles } from './disk/untrusted-files.ts';
 import type { HookTimes } from './hooks/hook-ways.ts';
 import type { ResolveName } from './resources/addresses.ts';
 import type { LockTimes } from './state/lock.ts';

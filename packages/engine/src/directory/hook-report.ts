@@ -1,5 +1,5 @@
 import { EngineError } from '../error.ts';
-import { hookLine, hookStanding } from '../look/hook-status.ts';
+import { hookLine, hookStanding } from '../snapshot/hook-status.ts';
 import type { DirectoryHome } from './home.ts';
 
 /** Fails if the last run of a hook failed: a script must not take its run for complete. */

@@ -1,5 +1,5 @@
 import type { Proof, Unread } from '@handover/core';
-import type { AuthorityId } from '../look/home.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
 import { answerOf, type ProbeResult, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
 import { type DocumentRead, type Issued, UNKNOWN_ISSUER, unreadable, unreadOf } from './read-document.ts';
 import { askMetrics, askStatus } from './status-document.ts';

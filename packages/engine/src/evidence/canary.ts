@@ -10,8 +10,8 @@ import {
 } from '@handover/material';
 import { entryOf, objectOf } from '../ledger/entry.ts';
 import type { IssuanceLog } from '../ledger/issued-entry.ts';
-import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
-import type { IssuedLeaf, Keyring, SigningCa } from '../look/keyring.ts';
+import type { AuthorityId, AuthorityRecord } from '../snapshot/home.ts';
+import type { IssuedLeaf, Keyring, SigningCa } from '../snapshot/keyring.ts';
 import type { ClientCertificate } from './handshake.ts';
 
 export interface CanaryTools {

@@ -1,6 +1,6 @@
 import type { Proof } from '@handover/core';
 import type { Instant } from '@handover/material';
-import type { AuthorityRecord } from '../look/home.ts';
+import type { AuthorityRecord } from '../snapshot/home.ts';
 
 /** A leaf that a process serves. */
 interface ShownChain {

@@ -1,11 +1,11 @@
 import type { ConsumerSeen, InstanceSeen } from '@handover/core';
 import type { Instant } from '@handover/material';
-import { liesElsewhere, ownBundleOf } from '../look/catalogue.ts';
-import { LOOK_LASTS, within } from '../look/deadlines.ts';
-import type { AuthorityRecord, ObjectId } from '../look/home.ts';
-import type { EvidenceSource, IssuedLeaves } from '../look/look.ts';
-import type { Responsibilities } from '../look/responsibilities.ts';
-import { FairSemaphore } from '../scheduling/turns.ts';
+import { FairSemaphore } from '../scheduling/fair-semaphore.ts';
+import { liesElsewhere, ownBundleOf } from '../snapshot/catalogue.ts';
+import { LOOK_LASTS, within } from '../snapshot/deadlines.ts';
+import type { AuthorityRecord, ObjectId } from '../snapshot/home.ts';
+import type { Responsibilities } from '../snapshot/responsibilities.ts';
+import type { EvidenceSource, IssuedLeaves } from '../snapshot/snapshot.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';

@@ -1,9 +1,9 @@
 import { type ConsumerSeen, ipOctets, type Leaf } from '@handover/core';
 import type { Certificate, HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
-import { authorityRef, idOf } from '../look/catalogue.ts';
-import type { ObjectId } from '../look/home.ts';
-import type { Responsibilities } from '../look/responsibilities.ts';
+import { authorityRef, idOf } from '../snapshot/catalogue.ts';
+import type { ObjectId } from '../snapshot/home.ts';
+import type { Responsibilities } from '../snapshot/responsibilities.ts';
 import type { DeclaredConsumer } from './whereabouts.ts';
 
 /** The Leaf that a consumer's owner says it presents; undefined: the owner names none. */

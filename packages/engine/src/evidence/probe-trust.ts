@@ -1,6 +1,6 @@
 import type { Proof } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
-import type { AuthorityId, AuthorityRecord } from '../look/home.ts';
+import type { AuthorityId, AuthorityRecord } from '../snapshot/home.ts';
 import type { Canaries } from './canary.ts';
 import type { ClientCertificate, HandshakeResult, Verdict } from './handshake.ts';
 

@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import type { Proof, ShownLeaf, StartTls, Unread } from '@handover/core';
 import type { Certificate, Clock, Instant } from '@handover/material';
-import type { AuthorityId, AuthorityRecord, ObjectId } from '../look/home.ts';
-import type { Answered, Meters } from '../look/meters.ts';
-import type { FairSemaphore } from '../scheduling/turns.ts';
+import type { FairSemaphore } from '../scheduling/fair-semaphore.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId } from '../snapshot/home.ts';
+import type { Answered, Meters } from '../snapshot/meters.ts';
 import type { Canaries } from './canary.ts';
 import { chainSeen } from './chain-seen.ts';
 import { type ClientCertificate, handshake, type Verdict } from './handshake.ts';

@@ -1,7 +1,7 @@
 import type { Proof, Unread } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
-import type { AuthorityRecord } from '../look/home.ts';
-import type { LeafIssuers } from '../look/look.ts';
+import type { AuthorityRecord } from '../snapshot/home.ts';
+import type { LeafIssuers } from '../snapshot/snapshot.ts';
 import { chainSeen } from './chain-seen.ts';
 import { documentIn, type ParsedStatus } from './document-schema.ts';
 

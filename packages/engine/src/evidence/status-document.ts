@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type Clock, HandoverError, METRICS_PATH, STATUS_PATH } from '@handover/material';
-import { inWords, urlInWords } from '../look/system-errors.ts';
+import { inWords, urlInWords } from '../snapshot/system-errors.ts';
 import type { SourceDocument } from './document-schema.ts';
 import {
   type AnswerReader,

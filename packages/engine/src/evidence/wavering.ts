@@ -1,5 +1,5 @@
 import type { Proof } from '@handover/core';
-import type { AuthorityRecord } from '../look/home.ts';
+import type { AuthorityRecord } from '../snapshot/home.ts';
 import type { ProcessShown } from './ask.ts';
 import { UNKNOWN_ISSUER } from './read-document.ts';
 

@@ -1,4 +1,4 @@
-import type { Responsibilities } from '../look/responsibilities.ts';
+import type { Responsibilities } from '../snapshot/responsibilities.ts';
 import type { ProbeTarget } from './probe.ts';
 import type { HttpAddress, StatusAddress } from './status-document.ts';
 

@@ -10,7 +10,7 @@ import {
   parseCertificate,
   verifyChain,
 } from '@handover/material';
-import type { SigningCa } from '../look/keyring.ts';
+import type { SigningCa } from '../snapshot/keyring.ts';
 
 const newKey = () => generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 const serial = (): Uint8Array => randomBytes(16);

@@ -9,13 +9,13 @@ import {
   parseCertificates,
 } from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../error.ts';
-import { certificatesBesideJunk } from '../look/beside-junk.ts';
-import { ownBundleOf } from '../look/catalogue.ts';
-import type { ObjectId, StoredObject } from '../look/home.ts';
-import { LocalKey } from '../look/local-key.ts';
-import type { Adoption, ObjectReader, Orphaned } from '../look/look.ts';
-import { anchorOf, type Responsibilities } from '../look/responsibilities.ts';
-import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
+import { certificatesBesideJunk } from '../snapshot/beside-junk.ts';
+import { ownBundleOf } from '../snapshot/catalogue.ts';
+import type { ObjectId, StoredObject } from '../snapshot/home.ts';
+import { LocalKey } from '../snapshot/local-key.ts';
+import { anchorOf, type Responsibilities } from '../snapshot/responsibilities.ts';
+import type { Adoption, ObjectReader, Orphaned } from '../snapshot/snapshot.ts';
+import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 import { whyItCannotSign } from './adoption-trial.ts';
 
 const NOTHING: Adoption = { certificates: [], missing: [] };

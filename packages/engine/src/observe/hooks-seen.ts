@@ -1,10 +1,10 @@
 import type { ObjectSeen } from '@handover/core';
 import { duration, type Instant } from '@handover/material';
-import type { AuthorityId, ObjectId, StoredObject } from '../look/home.ts';
-import { type HookStatus, hookStatus } from '../look/hook-status.ts';
-import { type Hook, type HookRecord, heardBy, hooksOf, partsOf, restarts } from '../look/hooks.ts';
-import type { Snapshot } from '../look/look.ts';
-import type { Responsibilities } from '../look/responsibilities.ts';
+import type { AuthorityId, ObjectId, StoredObject } from '../snapshot/home.ts';
+import { type HookStatus, hookStatus } from '../snapshot/hook-status.ts';
+import { type Hook, type HookRecord, heardBy, hooksOf, partsOf, restarts } from '../snapshot/hooks.ts';
+import type { Responsibilities } from '../snapshot/responsibilities.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 
 /** A hook, and what is remembered of it. */
 export interface HookSeen {

@@ -8,18 +8,18 @@ import {
 } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import { EngineError, isCode } from '../error.ts';
-import { authorityRef, type Catalogue, liesElsewhere, secretOf } from '../look/catalogue.ts';
-import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../look/home.ts';
-import type { HookStatus } from '../look/hook-status.ts';
-import type { Adoption, ConsumerFound, LeafIssuers, Snapshot, ReadSnapshot } from '../look/look.ts';
-import { withoutMovedLeaves } from '../look/moved-leaves.ts';
-import { hasAsked, type Outputs } from '../look/outputs.ts';
-import { authorityIn, policyFor, type Responsibilities } from '../look/responsibilities.ts';
-import { believed } from '../look/seal.ts';
-import { extrasFor, keepingUnknown } from '../look/shared-bundles.ts';
-import { seenAs } from '../look/stored-object.ts';
-import { unknownExternallyHeld } from '../look/unknown-lent.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
+import { authorityRef, type Catalogue, liesElsewhere, secretOf } from '../snapshot/catalogue.ts';
+import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../snapshot/home.ts';
+import type { HookStatus } from '../snapshot/hook-status.ts';
+import { withoutMovedLeaves } from '../snapshot/moved-leaves.ts';
+import { hasAsked, type Outputs } from '../snapshot/outputs.ts';
+import { authorityIn, policyFor, type Responsibilities } from '../snapshot/responsibilities.ts';
+import { believed } from '../snapshot/seal.ts';
+import { extrasFor, keepingUnknown } from '../snapshot/shared-bundles.ts';
+import type { Adoption, ConsumerFound, LeafIssuers, ReadSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { seenAs } from '../snapshot/stored-object.ts';
+import { unknownExternallyHeld } from '../snapshot/unknown-externally-held.ts';
 import { adoptionOf, anchorsOf, awaitingOverwrite, orphanedBy } from './adoption.ts';
 import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
 
@@ -182,7 +182,8 @@ export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Obse
   const lent =
     before === undefined
       ? []
-      : ((await snapshot.externallyHeld?.of(responsibilities, before, now)) ?? unknownExternallyHeld(before, responsibilities));
+      : ((await snapshot.externallyHeld?.of(responsibilities, before, now)) ??
+        unknownExternallyHeld(before, responsibilities));
   const certificates = [...(before?.certificates.values() ?? [])];
   const held = [...stored].map(([object, found]) => ({
     found,

@@ -1,8 +1,8 @@
 import { type Phase, type Plan, standings } from '@handover/core';
 import type { Instant } from '@handover/material';
-import type { ObjectId } from '../look/home.ts';
-import { hasAsked } from '../look/outputs.ts';
-import { digestOf } from '../look/stored-object.ts';
+import type { ObjectId } from '../snapshot/home.ts';
+import { hasAsked } from '../snapshot/outputs.ts';
+import { digestOf } from '../snapshot/stored-object.ts';
 import type { Observation } from './observe.ts';
 
 export interface LeafValidity {

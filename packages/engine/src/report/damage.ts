@@ -9,9 +9,9 @@ import {
   parseCertificates,
 } from '@handover/material';
 import { isCode } from '../error.ts';
-import type { FileData, ObjectId, StoredObject } from '../look/home.ts';
-import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
+import type { FileData, ObjectId, StoredObject } from '../snapshot/home.ts';
+import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 
 /** Something that is wrong with what an object holds now. */
 export interface Damage {

@@ -1,10 +1,10 @@
 import { renewalDueAt, rotationDueAt, waitingText } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
-import type { Unusable } from '../look/catalogue.ts';
-import { type HookStatus, hookStanding } from '../look/hook-status.ts';
-import { hooksIn } from '../look/hooks.ts';
-import type { Snapshot } from '../look/look.ts';
 import type { Observation } from '../observe/observe.ts';
+import type { Unusable } from '../snapshot/catalogue.ts';
+import { type HookStatus, hookStanding } from '../snapshot/hook-status.ts';
+import { hooksIn } from '../snapshot/hooks.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { aheadIn } from './ahead.ts';
 import { alteredIn } from './damage.ts';
 import type { AuthorityStanding } from './status.ts';

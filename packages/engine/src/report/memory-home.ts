@@ -8,9 +8,9 @@ import type {
   ObjectId,
   ObjectWriter,
   StoredObject,
-} from '../look/home.ts';
-import type { AuthorityReader, ObjectReader, RecordedObject } from '../look/look.ts';
-import { claimOf } from '../look/seal.ts';
+} from '../snapshot/home.ts';
+import { claimOf } from '../snapshot/seal.ts';
+import type { AuthorityReader, ObjectReader, RecordedObject } from '../snapshot/snapshot.ts';
 
 const conflict = (path: string): HandoverError =>
   new EngineError('CONFLICT', `${path} changed in the meantime; read it again`, { retry: 'now', path });

@@ -1,7 +1,7 @@
 import { type NotReady, notReady } from '@handover/core';
-import type { ObjectId } from '../look/home.ts';
-import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import type { Observation } from '../observe/observe.ts';
+import type { ObjectId } from '../snapshot/home.ts';
+import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 import { damageOf } from './damage.ts';
 import { answer, type Verdicts } from './verify.ts';
 

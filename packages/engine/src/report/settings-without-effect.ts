@@ -6,9 +6,9 @@ import {
   leftOutAuthority,
   targetsOf,
   type Unusable,
-} from '../look/catalogue.ts';
-import { hooksIn } from '../look/hooks.ts';
-import { bundlesWith } from '../look/responsibilities.ts';
+} from '../snapshot/catalogue.ts';
+import { hooksIn } from '../snapshot/hooks.ts';
+import { bundlesWith } from '../snapshot/responsibilities.ts';
 import { choice, unmetIn } from './unmet.ts';
 import { unusableLine } from './unusable.ts';
 

@@ -1,7 +1,7 @@
 import { isStatic } from '../act/static-bundle.ts';
-import { targetsOf } from '../look/catalogue.ts';
-import type { Snapshot } from '../look/look.ts';
-import { extrasOf } from '../look/shared-bundles.ts';
+import { targetsOf } from '../snapshot/catalogue.ts';
+import { extrasOf } from '../snapshot/shared-bundles.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { bundleDamage, type Damage } from './damage.ts';
 
 /** What is wrong with the targets of TrustBundles without an authority. */

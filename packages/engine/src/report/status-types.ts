@@ -1,7 +1,7 @@
 import type { Closeness, EvidenceKind, RestsOnTime } from '@handover/core';
 import type { HistoryStatus } from '../ledger/history-status.ts';
-import type { Unusable } from '../look/catalogue.ts';
-import type { HookStatus } from '../look/hook-status.ts';
+import type { Unusable } from '../snapshot/catalogue.ts';
+import type { HookStatus } from '../snapshot/hook-status.ts';
 
 export interface AuthorityStatus {
   readonly namespace: string;

@@ -16,13 +16,13 @@ import {
 import { bundleOf, bytesOf, HandoverError, hour, type Instant, instant, sameBytes } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { historyOf } from '../ledger/history-status.ts';
-import { profileObjectOf, targetsOf, type Unusable } from '../look/catalogue.ts';
-import type { AuthorityId } from '../look/home.ts';
-import { hookNamed } from '../look/hook-status.ts';
-import type { Snapshot, ReadSnapshot } from '../look/look.ts';
-import { trustedOf } from '../look/shared-bundles.ts';
-import { readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
+import { profileObjectOf, targetsOf, type Unusable } from '../snapshot/catalogue.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
+import { hookNamed } from '../snapshot/hook-status.ts';
+import { trustedOf } from '../snapshot/shared-bundles.ts';
+import type { ReadSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { readableCertificates } from '../snapshot/stored-object.ts';
 import { alteredIn } from './damage.ts';
 import { notReadyIn } from './readiness.ts';
 import { remarksOn } from './settings-without-effect.ts';
@@ -311,6 +311,9 @@ export async function restOfStatus(
     }),
   );
   const damaged = (await staticDamage(snapshot)).map(({ object, problem }) => `${object}: ${problem}`);
-  const remarks = [...damaged.slice(0, MOST_NAMED), ...remarksOn(catalogue, snapshot.facts.consumersFound, said)];
+  const remarks = [
+    ...damaged.slice(0, MOST_NAMED),
+    ...remarksOn(catalogue, snapshot.facts.consumersFound, said),
+  ];
   return { trustBundles, tlsProfiles, remarks };
 }

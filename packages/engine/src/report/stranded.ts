@@ -1,7 +1,7 @@
-import { ownBundleOf, profileObjectOf, secretOf, targetsOf } from '../look/catalogue.ts';
-import type { AuthorityId, ObjectId, ObjectRecord } from '../look/home.ts';
-import type { Snapshot, RecordedObject } from '../look/look.ts';
-import { fits, type SealKey } from '../look/seal.ts';
+import { ownBundleOf, profileObjectOf, secretOf, targetsOf } from '../snapshot/catalogue.ts';
+import type { AuthorityId, ObjectId, ObjectRecord } from '../snapshot/home.ts';
+import { fits, type SealKey } from '../snapshot/seal.ts';
+import type { RecordedObject, Snapshot } from '../snapshot/snapshot.ts';
 import type { Damage } from './damage.ts';
 
 /** An object that an authority made and that no resource asks for any more. */
@@ -93,7 +93,10 @@ const movedFrom = (
   return [{ object: object.id, authorities: makersOf(object.record), problem }];
 };
 
-const strandedBy = ({ id, record }: RecordedObject, declared: Snapshot['catalogue']['authorities']): Stranded => {
+const strandedBy = (
+  { id, record }: RecordedObject,
+  declared: Snapshot['catalogue']['authorities'],
+): Stranded => {
   const authorities = makersOf(record);
   const gone = authorities.filter((maker) => !declared.has(maker));
   const why =

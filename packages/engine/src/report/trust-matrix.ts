@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { ObjectId } from '../look/home.ts';
+import type { ObjectId } from '../snapshot/home.ts';
 import { type Answer, answer, certificatesKey, type Material, type Verdicts } from './verify.ts';
 
 /** One presenter against one verifier. `next`: after the next step, whichever of the two loads it later. */

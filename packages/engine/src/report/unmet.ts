@@ -1,7 +1,13 @@
 import type { Authority } from '@handover/core';
 import type { EngineErrorCode } from '../error.ts';
-import { authorityRef, type Catalogue, idOf, leftOutAuthority, type Unusable } from '../look/catalogue.ts';
-import type { AuthorityId } from '../look/home.ts';
+import {
+  authorityRef,
+  type Catalogue,
+  idOf,
+  leftOutAuthority,
+  type Unusable,
+} from '../snapshot/catalogue.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
 
 export const choice = (names: readonly string[]): string =>
   names.length === 0 ? 'declare one' : `name one of: ${names.slice(0, 5).join(', ')}`;

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { HandoverError } from '@handover/material';
 import { expect, test } from 'vitest';
-import type { Catalogue, Unusable } from '../look/catalogue.ts';
+import type { Catalogue, Unusable } from '../snapshot/catalogue.ts';
 import { survey, unusableLine } from './unusable.ts';
 
 const INVALID: readonly Unusable[] = [

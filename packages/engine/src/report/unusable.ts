@@ -1,9 +1,9 @@
 import { HandoverError } from '@handover/material';
 import { isCode } from '../error.ts';
-import type { Unusable } from '../look/catalogue.ts';
-import type { AuthorityId } from '../look/home.ts';
-import type { Snapshot } from '../look/look.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
+import type { Unusable } from '../snapshot/catalogue.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { unmetIn } from './unmet.ts';
 
 const AT_ONCE = 16;

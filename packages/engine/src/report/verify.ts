@@ -1,11 +1,11 @@
 import type { Action } from '@handover/core';
 import { type Certificate, type Instant, verifyChain } from '@handover/material';
 import { reconcile } from '../controller/reconcile.ts';
-import type { AuthorityId, Home, ObjectId } from '../look/home.ts';
-import { trialKeyring } from '../look/local-key.ts';
-import { type Snapshot, type Requests, readSnapshot } from '../look/look.ts';
-import { bundleKeyOf, readableCertificates } from '../look/stored-object.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
+import type { AuthorityId, Home, ObjectId } from '../snapshot/home.ts';
+import { trialKeyring } from '../snapshot/local-key.ts';
+import { type Requests, readSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 import { type Damage, damageIn } from './damage.ts';
 import { MemoryAuthorities, MemoryObjects } from './memory-home.ts';
 import { type Trust, trustBetween } from './trust-matrix.ts';

@@ -1,5 +1,5 @@
 import type { Clock, Duration, Instant } from '@handover/material';
-import type { Limits } from './turns.ts';
+import type { Limits } from './fair-semaphore.ts';
 
 export interface QueueOptions<Key = string> {
   /** Does the work for one key; returns when the key is due again. */

@@ -1,8 +1,8 @@
 import { type ObjectSeen, USED_BY, type WrittenBy } from '@handover/core';
 import {
   type AuthorityRecord,
-  idOf,
   type ExternallyHeldReader,
+  idOf,
   type ObjectId,
   type Reissues,
   type Responsibilities,
@@ -14,9 +14,9 @@ import { HandoverError, type Instant, instant, minute, second } from '@handover/
 import { isCode, OperatorError } from '../error.ts';
 import { askCertificate } from './ask.ts';
 import type { CertManagerCluster, CertManagerView } from './cluster.ts';
-import { DeletedLeafTracker } from './gone.ts';
+import { DeletedLeafTracker } from './deleted-leaves.ts';
+import { FirstSeenTimes } from './first-seen-times.ts';
 import { heldLeaf } from './held.ts';
-import type { ExternallyHeldSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -25,7 +25,7 @@ import {
   PROGRAM,
 } from './kinds.ts';
 import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
-import { FirstSeenTimes } from './sights.ts';
+import type { ExternallyHeldSecret } from './projections.ts';
 import { UnlabelledSecrets } from './unlabelled.ts';
 
 /** A request for a new leaf that the cache does not show yet is not made again. */

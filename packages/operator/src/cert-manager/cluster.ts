@@ -11,13 +11,18 @@ import {
   secrets,
 } from '@handover/kube';
 import { HandoverError } from '@handover/material';
-import { projectCertificate, projectRequest, projectSecret, type ExternallyHeldSecret } from './kept.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
   certificateRequests,
   certificates,
 } from './kinds.ts';
+import {
+  type ExternallyHeldSecret,
+  projectCertificate,
+  projectRequest,
+  projectSecret,
+} from './projections.ts';
 
 /** Everything of cert-manager that matters here, at one moment. */
 export interface CertManagerView {
@@ -96,7 +101,11 @@ export class CertManagerCluster {
     };
     this.#requests = this.#follow(certificateRequests, signal, { keep: projectRequest, changed: asked });
     this.#certificates = this.#follow(certificates, signal, { keep: projectCertificate, changed: lent });
-    this.#secrets = this.#follow(secrets, signal, { keep: projectSecret, changed: lent, labelSelector: LABEL });
+    this.#secrets = this.#follow(secrets, signal, {
+      keep: projectSecret,
+      changed: lent,
+      labelSelector: LABEL,
+    });
     const all = [...this.#requests, ...this.#certificates, ...this.#secrets];
     await Promise.allSettled(all.map(({ ready }) => ready));
     this.#settled();
@@ -205,7 +214,11 @@ export class CertManagerCluster {
   }
 
   /** A Secret without the label, as versions of cert-manager before 1.12 write it. */
-  async secret(namespace: string, name: string, signal: AbortSignal): Promise<ExternallyHeldSecret | undefined> {
+  async secret(
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<ExternallyHeldSecret | undefined> {
     const found = await this.#options.kube.get(secrets, { namespace, name }, { signal });
     return found === undefined ? undefined : projectSecret(found);
   }

@@ -2,11 +2,11 @@ import {
   type AuthorityReader,
   authorityIn,
   type Catalogue,
-  type Home,
   type ExternalLeaf,
-  signExternal,
+  type Home,
   type ObjectId,
   type Result,
+  signExternal,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, type Duration, day, duration, HandoverError, type Instant, second } from '@handover/material';
@@ -71,7 +71,8 @@ export class RequestSigner {
     const request = await kube.get(certificateRequests, { namespace, name }, { signal });
     const authority = issuerOf(request?.spec?.issuerRef, namespace);
     const next = request === undefined || authority === undefined ? 'nothing' : nextFor(request);
-    if (request === undefined || authority === undefined || next === 'nothing') return { requeueAt: undefined };
+    if (request === undefined || authority === undefined || next === 'nothing')
+      return { requeueAt: undefined };
     const outcome: Outcome =
       next === 'deny'
         ? { reason: 'Denied', message: 'The CertificateRequest was denied by an approver' }

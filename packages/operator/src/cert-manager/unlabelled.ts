@@ -1,6 +1,6 @@
 import { inParallel, type ObjectId } from '@handover/engine';
-import type { ExternallyHeldSecret } from './kept.ts';
 import type { CertManagerCertificate } from './kinds.ts';
+import type { ExternallyHeldSecret } from './projections.ts';
 
 /** Of one look: a tenant creates as many Certificates as it likes. */
 const MOST_READS = 50;

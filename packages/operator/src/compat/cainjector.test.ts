@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { generateKey, issueCa, type Leaf, localSigner } from '@handover/core';
 import { encodePem, instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { type ObjectProjection, projectObject } from '../objects/held.ts';
 import { keyOf } from '../objects/place.ts';
+import { type ObjectProjection, projectObject } from '../objects/projection.ts';
 import type { InjectionRequest } from '../resources/injections.ts';
 import { type CainjectorInputs, cainjectorInjection } from './cainjector.ts';
 

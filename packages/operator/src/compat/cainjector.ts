@@ -1,7 +1,7 @@
 import { CAINJECTOR, type Leaf, TAKE_OVER } from '@handover/core';
 import { authorityRef } from '@handover/engine';
-import type { ObjectProjection } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
+import type { ObjectProjection } from '../objects/projection.ts';
 import { certificatesUnder } from '../resources/certificates-under.ts';
 import {
   type Around,

@@ -3,17 +3,17 @@ import {
   bundleKeyOf,
   digestOf,
   type Home,
-  type Snapshot,
   type ObjectId,
   pemFile,
   readableCertificates,
+  type Snapshot,
   type StoredObject,
   tryAll,
 } from '@handover/engine';
 import { type Certificate, type Instant, sameBytes } from '@handover/material';
 import { OperatorError } from '../error.ts';
-import type { ObjectProjection } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
+import type { ObjectProjection } from '../objects/projection.ts';
 import { certificatesUnder, readHeldBundle } from '../resources/certificates-under.ts';
 import { sourcesOf } from '../resources/resolved-resources.ts';
 import { merged } from './merge.ts';

@@ -49,7 +49,10 @@ export const evidenceWith = ({
   const fields: EvidenceSource = {
     consumers: async (responsibilities, _record, _now, { orphans }) => [
       ...fieldConsumers(responsibilities),
-      ...wordOfOwners(responsibilities, new Map(orphans.map((id) => [id, externallyHeld?.wordsOn(id) ?? {}]))),
+      ...wordOfOwners(
+        responsibilities,
+        new Map(orphans.map((id) => [id, externallyHeld?.wordsOn(id) ?? {}])),
+      ),
     ],
   };
   const reloader =

@@ -2,19 +2,19 @@ import type { KeySource } from '@handover/core';
 import type {
   AuthorityId,
   EvidenceSource,
+  ExternallyHeldReader,
   HomeFacts,
   IssuedEntry,
-  ExternallyHeldReader,
   Meters,
   ObjectId,
   ProfileReader,
   Reissues,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import type { ObjectProjection } from '../objects/held.ts';
 import type { Kinds } from '../objects/kinds.ts';
 import type { ObjectStoreOptions } from '../objects/object-store.ts';
 import type { Plural } from '../objects/place.ts';
+import type { ObjectProjection } from '../objects/projection.ts';
 import type { Declarations } from '../resources/declarations.ts';
 import type { ResolveOptions } from '../resources/resolved-resources.ts';
 import type { SelectedSources } from '../resources/selected-sources.ts';
@@ -84,7 +84,12 @@ export interface ConsumerOptions {
 /** What the home tells of. */
 export interface HomeEvents {
   readonly change?:
-    | ((plural: Plural, key: string, before: ObjectProjection | undefined, after: ObjectProjection | undefined) => void)
+    | ((
+        plural: Plural,
+        key: string,
+        before: ObjectProjection | undefined,
+        after: ObjectProjection | undefined,
+      ) => void)
     | undefined;
   /** A password was written, or another one; `namespace/name` of its Secret. */
   readonly password?: ((secret: string) => void) | undefined;

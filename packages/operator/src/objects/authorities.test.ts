@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { type AuthorityState, issueCa, recordExternalSigning, localSigner } from '@handover/core';
+import { type AuthorityState, issueCa, localSigner, recordExternalSigning } from '@handover/core';
 import { type AuthorityRecord, SealKey } from '@handover/engine';
 import { day, hour, instant, parseCertificate } from '@handover/material';
 import { apiServer } from '@handover/test-api-server';
@@ -53,7 +53,8 @@ test('a step that was decided before a leaf was lent keeps what the state rememb
   };
   await authorities.swap('prod/mesh', undefined, record);
   const lent =
-    recordExternalSigning(state, { notAfter: instant(now + 10 * day), isUnseen: true }) ?? expect.fail('not raised');
+    recordExternalSigning(state, { notAfter: instant(now + 10 * day), isUnseen: true }) ??
+    expect.fail('not raised');
   await authorities.swap('prod/mesh', 1, { ...record, state: lent });
   await authorities.swap('prod/mesh', 1, { ...record, state: { ...state, revision: 2, ids: ['one'] } });
   const after = (await authorities.load('prod/mesh'))?.state;

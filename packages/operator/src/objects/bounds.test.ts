@@ -2,11 +2,11 @@ import { digestOf, filesFrom } from '@handover/engine';
 import { instant, textOf } from '@handover/material';
 import { expect, test } from 'vitest';
 import { serviceSeen } from '../compat/service-ca.ts';
-import { projectObject } from '../objects/held.ts';
 import { formatRecord } from '../objects/record.ts';
 import { declaredOf } from '../resources/declared.ts';
 import { podOf } from '../workloads/pods.ts';
 import { workloadOf } from '../workloads/workload.ts';
+import { projectObject } from './projection.ts';
 
 const LONG = 'a'.repeat(262_000);
 const sizeOf = (value: unknown): number => JSON.stringify(value).length;
@@ -73,7 +73,10 @@ test('the cache keeps little of a pod, however large its annotations are and how
 const marked = { labels: { 'handover.dev/managed': 'true' }, annotations };
 
 test('the cache keeps only a digest of foreign data in a ConfigMap with Handover’s label', () => {
-  const held = projectObject('configmaps', object('ConfigMap', marked, { data: { x: LONG, y: '', z: 'short' } }));
+  const held = projectObject(
+    'configmaps',
+    object('ConfigMap', marked, { data: { x: LONG, y: '', z: 'short' } }),
+  );
   expect(sizeOf(held)).toBeLessThan(10_000);
   const { x = new Uint8Array(), ...short } = held.data;
   expect(textOf(x)).toMatch(/^sha256:[0-9a-f]{64}$/);

@@ -32,7 +32,10 @@ const NAMES = {
 } as const;
 
 /** The annotations that say something to us on such an object, each as long as it can have a meaning. */
-export const knownAnnotations = (what: keyof typeof NAMES, annotations: unknown): Readonly<Record<string, string>> =>
+export const knownAnnotations = (
+  what: keyof typeof NAMES,
+  annotations: unknown,
+): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(annotations ?? {}).flatMap(([name, value]: [string, unknown]) =>
       NAMES[what].has(name) && typeof value === 'string'

@@ -1,9 +1,9 @@
 import { MANAGED_LABEL } from '@handover/core';
 import type { Kube } from '@handover/kube';
-import { type ObjectProjection, projectObject } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
+import { MemoryBudget } from './memory-budget.ts';
 import { keyOf, type Place, type Plural, whichOf } from './place.ts';
-import { MemoryBudget } from './room.ts';
+import { type ObjectProjection, projectObject } from './projection.ts';
 
 /** Where API objects are read from. */
 export interface Source {

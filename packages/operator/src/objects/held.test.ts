@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { projectObject } from './held.ts';
+import { projectObject } from './projection.ts';
 
 const apiService = (managedFields: readonly object[]) =>
   projectObject('apiservices', {

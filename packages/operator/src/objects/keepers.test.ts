@@ -1,7 +1,7 @@
 import type { ManagedFields } from '@handover/kube';
 import { expect, test } from 'vitest';
 import { conflictOf } from '../resources/injections.ts';
-import { projectObject } from './held.ts';
+import { projectObject } from './projection.ts';
 
 const webhooks = {
   'f:webhooks': { 'k:{"name":"a.example.com"}': { 'f:clientConfig': { 'f:caBundle': {} } } },

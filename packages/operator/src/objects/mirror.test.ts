@@ -45,6 +45,9 @@ test('foreign objects with Handover’s label fill neither the cache nor a list 
   // Room that is free again is there for the next.
   for (let i = 0; i < 10; i++) await kube.delete(configMaps, { namespace: 'evil', name: `x${i}` });
   await made('evil', 'later');
-  const { overBudget } = await clock.until(() => mirror.get({ ...bundle, namespace: 'evil', name: 'later' }), 0);
+  const { overBudget } = await clock.until(
+    () => mirror.get({ ...bundle, namespace: 'evil', name: 'later' }),
+    0,
+  );
   expect(overBudget).toBeUndefined();
 });

@@ -1,10 +1,10 @@
 import { MANAGED_LABEL } from '@handover/core';
 import { Informer, type Kube, type KubeObject } from '@handover/kube';
 import type { Source } from './fresh.ts';
-import { type ObjectProjection, projectObject } from './held.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
+import { MemoryBudget } from './memory-budget.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
-import { MemoryBudget } from './room.ts';
+import { type ObjectProjection, projectObject } from './projection.ts';
 
 export interface MirrorOptions {
   readonly kube: Kube;
@@ -13,7 +13,12 @@ export interface MirrorOptions {
   readonly wide: readonly Plural[];
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
-  readonly onChange: (plural: Plural, key: string, before: ObjectProjection | undefined, after: ObjectProjection | undefined) => void;
+  readonly onChange: (
+    plural: Plural,
+    key: string,
+    before: ObjectProjection | undefined,
+    after: ObjectProjection | undefined,
+  ) => void;
   readonly onTrouble?: ((what: string, error: Error, plural: Plural) => void) | undefined;
   /** Whether the API server has a kind now; one that it has not is not watched. Default: it has all. */
   readonly isServed?: ((plural: Plural) => boolean) | undefined;

@@ -3,9 +3,9 @@ import { MANAGED_BY, MANAGED_LABEL } from '@handover/core';
 import type { FileData, ObjectId } from '@handover/engine';
 import { isMap, type Json } from '@handover/material';
 import { OperatorError } from '../error.ts';
-import type { ObjectProjection } from './held.ts';
 import { SHAPES } from './parts.ts';
 import { isField, placeOf } from './place.ts';
+import type { ObjectProjection } from './projection.ts';
 import { formatRecord, RECORD, type RecordEntries } from './record.ts';
 
 interface Written {
@@ -41,7 +41,11 @@ const nulls = (names: readonly string[]): Json => Object.fromEntries(names.map((
  * Keys that have to leave an object, as nulls: those of strangers, and those that move between `data` and `binaryData` of a
  * ConfigMap, which must not both have one. Undefined: there are none. Apply takes away only what an apply of ours put there.
  */
-export const leaving = (held: ObjectProjection, strangers: readonly string[], data: FileData): Json | undefined => {
+export const leaving = (
+  held: ObjectProjection,
+  strangers: readonly string[],
+  data: FileData,
+): Json | undefined => {
   const moves = Object.entries(data).flatMap(([name, bytes]) =>
     held.plural === 'configmaps' &&
     Object.hasOwn(held.data, name) &&

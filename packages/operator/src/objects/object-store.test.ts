@@ -3,10 +3,10 @@ import { configMaps, type KubeObject } from '@handover/kube';
 import { bytesOf, instant } from '@handover/material';
 import { apiServer } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { projectObject } from './held.ts';
 import { kindsWith } from './kinds.ts';
 import { ObjectStore } from './object-store.ts';
 import { OwnWritesCache } from './own-writes-cache.ts';
+import { projectObject } from './projection.ts';
 import { formatRecord } from './record.ts';
 
 const AT = instant(1_000);
@@ -51,5 +51,8 @@ test('an object whose data is not cached is left alone, and a write decided past
   }));
   const found = await kube.get(configMaps, { namespace: 'prod', name: 'bundles' });
   expect(found?.data).toEqual({ 'one.pem': 'new', 'two.pem': 'two' });
-  expect(Object.keys(projectObject('configmaps', found as KubeObject).entries)).toEqual(['one.pem', 'two.pem']);
+  expect(Object.keys(projectObject('configmaps', found as KubeObject).entries)).toEqual([
+    'one.pem',
+    'two.pem',
+  ]);
 });

@@ -15,7 +15,6 @@ import { HandoverError, type Instant } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { adoptAdvice } from './adopt-advice.ts';
 import type { Source } from './fresh.ts';
-import { type ObjectProjection, projectObject } from './held.ts';
 import type { Kinds } from './kinds.ts';
 import { bodyOf, leaving, mergeBody } from './object-body.ts';
 import { ObjectView, type ViewOptions } from './object-view.ts';
@@ -23,6 +22,7 @@ import { Obstacles } from './obstacles.ts';
 import type { OwnWritesCache } from './own-writes-cache.ts';
 import { ourNames, SHAPES } from './parts.ts';
 import { idOfPlace, isField, type Place, placeOf, whichOf } from './place.ts';
+import { type ObjectProjection, projectObject } from './projection.ts';
 import { FIELD_MANAGER, type RecordEntries } from './record.ts';
 
 export interface ObjectStoreOptions extends ViewOptions {
@@ -246,7 +246,15 @@ export class ObjectStore {
 const MOST_TURNS = 5;
 
 /** Everything of an object that a decision about it rests on. */
-const sameToUs = ({ uid, entries, data, binary, labelled, injectable, annotations }: ObjectProjection): string =>
+const sameToUs = ({
+  uid,
+  entries,
+  data,
+  binary,
+  labelled,
+  injectable,
+  annotations,
+}: ObjectProjection): string =>
   JSON.stringify([uid, entries, digestOf(data), binary, labelled, injectable, annotations]);
 
 /** Another write was faster. */

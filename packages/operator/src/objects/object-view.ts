@@ -9,11 +9,11 @@ import {
 } from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { adoptAdvice } from './adopt-advice.ts';
-import type { ObjectProjection } from './held.ts';
+import { OVER_BUDGET } from './memory-budget.ts';
 import type { Obstacles } from './obstacles.ts';
 import { SHAPES } from './parts.ts';
 import { isField, placeOf } from './place.ts';
-import { OVER_BUDGET } from './room.ts';
+import type { ObjectProjection } from './projection.ts';
 
 export interface ViewOptions {
   /** Where authorities lie. */

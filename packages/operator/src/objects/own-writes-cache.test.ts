@@ -1,9 +1,9 @@
 import { VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
 import type { Source } from './fresh.ts';
-import type { ObjectProjection } from './held.ts';
 import { OwnWritesCache } from './own-writes-cache.ts';
 import type { Place } from './place.ts';
+import type { ObjectProjection } from './projection.ts';
 
 const place: Place = { plural: 'secrets', namespace: 'a', name: 'b', part: '' };
 const held = (version: string): ObjectProjection => ({
@@ -26,11 +26,12 @@ const held = (version: string): ObjectProjection => ({
 });
 
 const world = () => {
-  const state: { cached: ObjectProjection | undefined; server: ObjectProjection | undefined; asked: number } = {
-    cached: held('1'),
-    server: held('1'),
-    asked: 0,
-  };
+  const state: { cached: ObjectProjection | undefined; server: ObjectProjection | undefined; asked: number } =
+    {
+      cached: held('1'),
+      server: held('1'),
+      asked: 0,
+    };
   const cache: Source = {
     held: async () => state.cached,
     all: async () => (state.cached === undefined ? [] : [state.cached]),

@@ -1,7 +1,7 @@
 import type { Clock } from '@handover/material';
 import type { Source } from './fresh.ts';
-import type { ObjectProjection } from './held.ts';
 import { keyOf, type Place, type Plural } from './place.ts';
+import type { ObjectProjection } from './projection.ts';
 
 const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string =>
   `${plural} ${keyOf(place)}`;

@@ -1,4 +1,10 @@
-import { type AuthorityId, type AuthorityRecord, signExternal, objectOf, type Result } from '@handover/engine';
+import {
+  type AuthorityId,
+  type AuthorityRecord,
+  objectOf,
+  type Result,
+  signExternal,
+} from '@handover/engine';
 import { type Kube, type KubeObject, podCertificateRequests, pods } from '@handover/kube';
 import { after, duration, type Instant, minute, second } from '@handover/material';
 import { isCode } from '../error.ts';

@@ -1,5 +1,5 @@
 import { type Certificate, HandoverError, parseBundle } from '@handover/material';
-import type { ObjectProjection } from '../objects/held.ts';
+import type { ObjectProjection } from '../objects/projection.ts';
 
 /** What a source holds, or why it is of no use. */
 export interface Found {

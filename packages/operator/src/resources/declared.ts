@@ -1,7 +1,7 @@
 import { API_VERSION, parseResource, type Resource } from '@handover/core';
 import type { KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { cut, labelsOf, knownAnnotations } from '../objects/bounds.ts';
+import { cut, knownAnnotations, labelsOf } from '../objects/bounds.ts';
 import { type Managers, managersIn } from './askers.ts';
 
 /** A resource as it was written, parsed as far as possible. */

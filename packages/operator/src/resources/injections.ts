@@ -6,8 +6,8 @@ import {
   TAKE_OVER,
   type TrustBundle,
 } from '@handover/core';
-import type { ObjectProjection } from '../objects/held.ts';
 import type { Place } from '../objects/place.ts';
+import type { ObjectProjection } from '../objects/projection.ts';
 
 /** Where an annotation says that a caBundle comes from. */
 export type InjectSource = TrustBundle['spec']['sources'][number];

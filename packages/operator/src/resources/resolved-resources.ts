@@ -10,9 +10,9 @@ import {
   type Target,
 } from '@handover/engine';
 import type { Source } from '../objects/fresh.ts';
-import type { ObjectProjection } from '../objects/held.ts';
 import { NO_TRUST_BUNDLES } from '../objects/kinds.ts';
 import { fieldPlace, idOfPlace, type Place } from '../objects/place.ts';
+import type { ObjectProjection } from '../objects/projection.ts';
 import { certificatesUnder } from './certificates-under.ts';
 import { type Declared, oldestFirst } from './declared.ts';
 import {

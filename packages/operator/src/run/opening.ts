@@ -14,7 +14,7 @@ import { WatchedRequests } from '../pod-certificates/watched.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { FollowedSources } from '../resources/selected-sources.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
-import type { EventRouter } from './changes.ts';
+import type { EventRouter } from './event-router.ts';
 import type { OperatorOptions } from './operator-options.ts';
 
 export interface OpeningOptions {

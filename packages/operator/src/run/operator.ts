@@ -8,11 +8,11 @@ import type { KubeHome } from '../home/home.ts';
 import { trustBundleVersion } from '../objects/kinds.ts';
 import type { WatchedRequests } from '../pod-certificates/watched.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
-import { EventRouter } from './changes.ts';
+import { EventRouter } from './event-router.ts';
+import { recordedEvidence } from './evidence-configmap.ts';
+import { LeaderSession } from './leader-session.ts';
 import { openKubeHome } from './opening.ts';
 import type { OperatorOptions } from './operator-options.ts';
-import { recordedEvidence } from './seen.ts';
-import { LeaderSession } from './term.ts';
 
 /** How long a write that has left may take after the signal to stop. */
 const LAST_WRITES_MS = 800;

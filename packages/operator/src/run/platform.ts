@@ -1,4 +1,4 @@
-import { type Home, keepPlatformFacts, type Snapshot, type PlatformFacts } from '@handover/engine';
+import { type Home, keepPlatformFacts, type PlatformFacts, type Snapshot } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, type Instant, isMap } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
@@ -64,7 +64,12 @@ export class PlatformKeeper {
   }
 
   /** Keeps the facts in these namespaces. Returns when to look again. */
-  async reconcile(home: Home, snapshot: Snapshot, namespaces: readonly string[], resync: Instant): Promise<Instant> {
+  async reconcile(
+    home: Home,
+    snapshot: Snapshot,
+    namespaces: readonly string[],
+    resync: Instant,
+  ): Promise<Instant> {
     const facts = await this.#facts();
     if (facts === undefined) return after(home.clock.now(), ASK_AGAIN_MS);
     let lost: unknown;

@@ -20,8 +20,9 @@ import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { afterTrying } from './after-trying.ts';
 import { statusOfBundle } from './bundle-status.ts';
 import { EventReporter } from './event-reporter.ts';
+import { EvidenceWriter } from './evidence-configmap.ts';
+import type { LeaderSessionOptions } from './leader-session.ts';
 import { statusOfProfile } from './profile-status.ts';
-import { EvidenceWriter } from './seen.ts';
 import {
   failingStatus,
   find,
@@ -31,7 +32,6 @@ import {
   statusOfLeaves,
 } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
-import type { LeaderSessionOptions } from './term.ts';
 
 export interface ReportsOptions extends LeaderSessionOptions {
   readonly signal: AbortSignal;

@@ -3,7 +3,7 @@ import { configMaps } from '@handover/kube';
 import { instant } from '@handover/material';
 import { apiServer } from '@handover/test-api-server';
 import { expect, test } from 'vitest';
-import { readRecordedEvidence, EvidenceWriter, evidenceConfigMapName } from './seen.ts';
+import { EvidenceWriter, evidenceConfigMapName, readRecordedEvidence } from './evidence-configmap.ts';
 
 const consumer = (id: string, more: Partial<ConsumerFound> = {}): ConsumerFound => ({
   id,
@@ -38,7 +38,10 @@ const published = async (consumers: readonly ConsumerFound[]): Promise<string> =
     throw error;
   });
   await writer.put('prod/mesh', consumers, clock.now());
-  const found = await kube.get(configMaps, { namespace: 'default', name: evidenceConfigMapName('prod/mesh') });
+  const found = await kube.get(configMaps, {
+    namespace: 'default',
+    name: evidenceConfigMapName('prod/mesh'),
+  });
   return found?.data?.['consumers.json'] ?? '';
 };
 const failing = (text: string) => ({

@@ -11,7 +11,7 @@ import { CustomResources } from '../resources/declarations.ts';
 import { ownInjection } from '../resources/injections.ts';
 import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { FollowedSources } from '../resources/selected-sources.ts';
-import { recordedEvidence } from './seen.ts';
+import { recordedEvidence } from './evidence-configmap.ts';
 
 /** A cluster for a command that looks and asks, and leaves the work to the operator. */
 export interface View {

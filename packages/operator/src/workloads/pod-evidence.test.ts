@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { type Generation, generateKey } from '@handover/core';
-import { type AuthorityRecord, Canaries, localKeyring, SealKey, FairSemaphore } from '@handover/engine';
+import { type AuthorityRecord, Canaries, FairSemaphore, localKeyring, SealKey } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
 import { TestClock } from '@handover/test-api-server';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';

@@ -4,10 +4,10 @@ import {
   type AuthorityRecord,
   askAgainMs,
   askProcess,
+  type FairSemaphore,
   type ProbeTools,
   type ProcessShown,
   silent,
-  type FairSemaphore,
   UNKNOWN_ISSUER,
   within,
 } from '@handover/engine';

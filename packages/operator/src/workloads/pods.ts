@@ -1,6 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
-import { makerIn, knownAnnotations } from '../objects/bounds.ts';
+import { knownAnnotations, makerIn } from '../objects/bounds.ts';
 import { type PodSigner, signersIn } from './pod-signers.ts';
 import { reachedPodOf } from './reached-pod.ts';
 import { type Reference, referencesOf } from './references.ts';

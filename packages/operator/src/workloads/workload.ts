@@ -1,6 +1,6 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
-import { cut, labelsOf, MOST_SAID, knownAnnotations } from '../objects/bounds.ts';
+import { cut, knownAnnotations, labelsOf, MOST_SAID } from '../objects/bounds.ts';
 import { referencesOf } from './references.ts';
 import { isReloaderImage } from './reloader.ts';
 

@@ -1,9 +1,9 @@
-// A process that reads files which may block it. It is started by far-readers.ts, and ended when one does.
+// A process that reads files which may block it. It is started by subprocess-reader.ts, and ended when one does.
 import { systemClock } from '@handover/runtime/clock';
 import { askSocket } from '../../evidence/fetch-text.ts';
 import { diskFiles } from './files.ts';
+import { readPath } from './path-snapshot.ts';
 import { type Answer, type Question, serializeError } from './reader-messages.ts';
-import { readPath } from './seen-path.ts';
 
 const answerTo = async ({ look, document }: Question): Promise<Answer> => {
   try {

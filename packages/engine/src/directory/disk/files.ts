@@ -3,7 +3,7 @@ import { chmod, link, mkdir, open, symlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { HandoverError } from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../../error.ts';
-import { readBounded } from '../../look/read-bounded.ts';
+import { readBounded } from '../../snapshot/read-bounded.ts';
 import { appendLines } from './append.ts';
 import { removeOurs } from './remove.ts';
 import { type OwnUser, quoted } from './trusted-path.ts';

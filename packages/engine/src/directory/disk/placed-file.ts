@@ -1,10 +1,10 @@
 import { HandoverError } from '@handover/material';
 import { isCode } from '../../error.ts';
-import type { Opened } from '../../look/read-bounded.ts';
-import type { UntrustedFiles } from './far-files.ts';
+import type { Opened } from '../../snapshot/read-bounded.ts';
 import { homeFileError } from './files.ts';
-import { type PathQuery, replayPath, type PathSnapshot } from './seen-path.ts';
+import { type PathQuery, type PathSnapshot, replayPath } from './path-snapshot.ts';
 import { type OwnUser, type PathReader, quoted, trustedPath } from './trusted-path.ts';
+import type { UntrustedFiles } from './untrusted-files.ts';
 
 /** Something that a program of another user may have put there. */
 export interface Placed {

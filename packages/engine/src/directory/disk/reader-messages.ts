@@ -1,6 +1,6 @@
 import { HandoverError } from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../../error.ts';
-import type { PathQuery, PathSnapshot } from './seen-path.ts';
+import type { PathQuery, PathSnapshot } from './path-snapshot.ts';
 
 /** What a process that reads files is asked. */
 export type Question =

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { HandoverError, type Instant } from '@handover/material';
 import { EngineError, isCode } from '../../error.ts';
-import type { FileData } from '../../look/home.ts';
+import type { FileData } from '../../snapshot/home.ts';
 import type { Files, Ownership } from './files.ts';
 
 /** Beside the data, in the same swap; has no name at the top, so that programs which mount the folder do not see it. */

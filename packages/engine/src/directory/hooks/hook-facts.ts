@@ -1,6 +1,6 @@
-import type { ObjectId, StoredObject } from '../../look/home.ts';
-import type { Hook } from '../../look/hooks.ts';
-import type { Snapshot } from '../../look/look.ts';
+import type { ObjectId, StoredObject } from '../../snapshot/home.ts';
+import type { Hook } from '../../snapshot/hooks.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 /** The generation that signed the leaf, or the newest that is trusted. */
 const generationIn = async (

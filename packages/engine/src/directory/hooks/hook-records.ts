@@ -1,6 +1,6 @@
 import { type Instant, isMap } from '@handover/material';
-import { definitionOf, type Hook, type HookReader, type HookRecord } from '../../look/hooks.ts';
-import { isDate } from '../../look/object-record.ts';
+import { definitionOf, type Hook, type HookReader, type HookRecord } from '../../snapshot/hooks.ts';
+import { isDate } from '../../snapshot/object-record.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 
 /** Names have no `_`, so that no two hooks share a file. */

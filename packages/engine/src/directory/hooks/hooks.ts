@@ -1,6 +1,7 @@
 import { after, type Instant, instant } from '@handover/material';
-import type { AuthorityId, ObjectId } from '../../look/home.ts';
-import { type HookStatus, hookStatus } from '../../look/hook-status.ts';
+import { FairSemaphore } from '../../scheduling/fair-semaphore.ts';
+import type { AuthorityId, ObjectId } from '../../snapshot/home.ts';
+import { type HookStatus, hookStatus } from '../../snapshot/hook-status.ts';
 import {
   dueFor,
   type Hook,
@@ -11,10 +12,9 @@ import {
   hooksOf,
   reloadMethodOf,
   type Told,
-} from '../../look/hooks.ts';
-import type { Snapshot } from '../../look/look.ts';
-import type { Meters } from '../../look/meters.ts';
-import { FairSemaphore } from '../../scheduling/turns.ts';
+} from '../../snapshot/hooks.ts';
+import type { Meters } from '../../snapshot/meters.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { hookFacts } from './hook-facts.ts';
 import { type HookRecords, isPast } from './hook-records.ts';
 import type { HookRequests } from './hook-requests.ts';
@@ -102,7 +102,13 @@ export class DirectoryHooks {
     await this.idle();
   }
 
-  #start(snapshot: Snapshot, hook: Hook, content: HookContent, reason: string, answers: readonly string[]): void {
+  #start(
+    snapshot: Snapshot,
+    hook: Hook,
+    content: HookContent,
+    reason: string,
+    answers: readonly string[],
+  ): void {
     this.#tried.add(hook.name);
     const work = async (): Promise<void> => {
       let status: HookStatus | undefined;
@@ -120,7 +126,12 @@ export class DirectoryHooks {
   }
 
   /** Undefined: it was stopped, because this process ends. */
-  async #run(snapshot: Snapshot, hook: Hook, content: HookContent, reason: string): Promise<HookStatus | undefined> {
+  async #run(
+    snapshot: Snapshot,
+    hook: Hook,
+    content: HookContent,
+    reason: string,
+  ): Promise<HookStatus | undefined> {
     const { records, now, out, meters } = this.#options;
     if (this.#stopping.signal.aborted) return undefined;
     const begun = now();

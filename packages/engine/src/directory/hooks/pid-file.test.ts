@@ -19,7 +19,7 @@ import { temporaryFolder } from '@handover/test-api-server';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Directories } from '../../../test/directories.ts';
 import { diskFiles, type Hook } from '../../index.ts';
-import { inProcessFiles } from '../disk/far-files.ts';
+import { inProcessFiles } from '../disk/untrusted-files.ts';
 import { runHook } from './hook-ways.ts';
 import { processIn } from './pid-file.ts';
 import { ProcessGroups } from './process-group.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../../error.ts';
-import type { UntrustedFiles } from '../disk/far-files.ts';
 import { openPlaced } from '../disk/placed-file.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
+import type { UntrustedFiles } from '../disk/untrusted-files.ts';
 
 /** PostgreSQL's postmaster.pid has eight lines; the pid is the first. */
 const MAX_BYTES = 4_096;

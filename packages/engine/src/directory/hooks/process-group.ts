@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { inWords } from '../../look/system-errors.ts';
+import { inWords } from '../../snapshot/system-errors.ts';
 
 export interface ProgramRun {
   /** The file that is started. */

@@ -7,10 +7,10 @@ import {
   type Stamp,
 } from '@handover/core';
 import { EngineError } from '../../error.ts';
-import type { AuthorityId, ObjectId, Rollouts } from '../../look/home.ts';
-import { definitionOf, type Hook, type HookRecord, restarts } from '../../look/hooks.ts';
-import type { AuthorityReader, ConsumerFound, EvidenceSource } from '../../look/look.ts';
-import type { Responsibilities } from '../../look/responsibilities.ts';
+import type { AuthorityId, ObjectId, Rollouts } from '../../snapshot/home.ts';
+import { definitionOf, type Hook, type HookRecord, restarts } from '../../snapshot/hooks.ts';
+import type { Responsibilities } from '../../snapshot/responsibilities.ts';
+import type { AuthorityReader, ConsumerFound, EvidenceSource } from '../../snapshot/snapshot.ts';
 import type { HookRecords } from './hook-records.ts';
 
 /** The restart hooks of an authority. */

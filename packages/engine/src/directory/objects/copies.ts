@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path';
 import { ADOPT } from '@handover/core';
 import { sameBytes } from '@handover/material';
 import { EngineError } from '../../error.ts';
-import type { FileData } from '../../look/home.ts';
+import type { FileData } from '../../snapshot/home.ts';
 import type { Files, Ownership } from '../disk/files.ts';
 import { type OwnUser, quoted, trustedPath } from '../disk/trusted-path.ts';
 import type { CopyNotes } from './copy-notes.ts';

@@ -1,7 +1,7 @@
 import { isMap } from '@handover/material';
-import type { ObjectRecord } from '../../look/home.ts';
-import { isObjectRecord } from '../../look/object-record.ts';
-import type { Seal } from '../../look/seal.ts';
+import type { ObjectRecord } from '../../snapshot/home.ts';
+import { isObjectRecord } from '../../snapshot/object-record.ts';
+import type { Seal } from '../../snapshot/seal.ts';
 
 const FORMAT = 'handover.dev/object/1';
 

@@ -1,5 +1,5 @@
-import type { ObjectId, StoredObject } from '../../look/home.ts';
-import { digestOf } from '../../look/stored-object.ts';
+import type { ObjectId, StoredObject } from '../../snapshot/home.ts';
+import { digestOf } from '../../snapshot/stored-object.ts';
 import type { Volume } from '../disk/volume.ts';
 import { directoryEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';

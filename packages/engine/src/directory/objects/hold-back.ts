@@ -1,5 +1,5 @@
 import { minute, second } from '@handover/material';
-import type { ObjectId } from '../../look/home.ts';
+import type { ObjectId } from '../../snapshot/home.ts';
 
 const FIRST_MS = 15 * second;
 const LONGEST_MS = 5 * minute;

@@ -1,6 +1,6 @@
 import { filesUnder } from '../../act/file-groups.ts';
-import type { FileData, ObjectId, StoredObject } from '../../look/home.ts';
-import { digestOf } from '../../look/stored-object.ts';
+import type { FileData, ObjectId, StoredObject } from '../../snapshot/home.ts';
+import { digestOf } from '../../snapshot/stored-object.ts';
 import type { Files, Ownership } from '../disk/files.ts';
 import { RECORD_FILE } from '../disk/volume.ts';
 import { directoryEntries, type Entries, type Entry } from './entries.ts';

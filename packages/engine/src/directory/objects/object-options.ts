@@ -1,5 +1,5 @@
 import type { Instant } from '@handover/material';
-import type { ObjectId } from '../../look/home.ts';
+import type { ObjectId } from '../../snapshot/home.ts';
 import type { Files, Ownership } from '../disk/files.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
 import type { Copy } from './copies.ts';

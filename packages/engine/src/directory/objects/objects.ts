@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../../act/exact-files.ts';
 import { EngineError, isCode } from '../../error.ts';
+import { Contention } from '../../scheduling/contention.ts';
 import type {
   AuthorityId,
   Contents,
@@ -9,10 +10,9 @@ import type {
   ObjectId,
   ObjectWriter,
   StoredObject,
-} from '../../look/home.ts';
-import type { ObjectReader, RecordedObject } from '../../look/look.ts';
-import { claimOf, sealIn } from '../../look/seal.ts';
-import { Contention } from '../../scheduling/contention.ts';
+} from '../../snapshot/home.ts';
+import { claimOf, sealIn } from '../../snapshot/seal.ts';
+import type { ObjectReader, RecordedObject } from '../../snapshot/snapshot.ts';
 import { refuseClosed, refuseOpened } from '../disk/permissions.ts';
 import { RECORD_FILE, readVolume, sweepVolume, type Volume, writeVolume } from '../disk/volume.ts';
 import { checkCopy, isCopied, writeCopies } from './copies.ts';

@@ -1,5 +1,5 @@
 import { HandoverError } from '@handover/material';
-import type { ObjectId } from '../../look/home.ts';
+import type { ObjectId } from '../../snapshot/home.ts';
 import type { FileReader, Ownership } from '../disk/files.ts';
 import { objectParts, ownershipIn, PUBLIC_FILES } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';

@@ -1,5 +1,5 @@
 import { sameBytes } from '@handover/material';
-import type { FileData } from '../../look/home.ts';
+import type { FileData } from '../../snapshot/home.ts';
 import type { FileReader } from '../disk/files.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
 import type { Copy } from './copies.ts';

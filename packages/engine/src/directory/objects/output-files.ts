@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { holdsKey } from '@handover/core';
 import { EngineError } from '../../error.ts';
-import { type Catalogue, idOf, placedTargets, secretOf } from '../../look/catalogue.ts';
-import type { ObjectId } from '../../look/home.ts';
-import { type Output, outputsOfLeaf, outputsOfTarget } from '../../look/outputs.ts';
+import { type Catalogue, idOf, placedTargets, secretOf } from '../../snapshot/catalogue.ts';
+import type { ObjectId } from '../../snapshot/home.ts';
+import { type Output, outputsOfLeaf, outputsOfTarget } from '../../snapshot/outputs.ts';
 import type { Ownership } from '../disk/files.ts';
 import type { Copy } from './copies.ts';
 

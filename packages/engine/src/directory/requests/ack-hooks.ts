@@ -6,11 +6,11 @@ import {
   ownBundleOf,
   secretOf,
   targetsOf,
-} from '../../look/catalogue.ts';
-import type { AuthorityId, ObjectId } from '../../look/home.ts';
-import { argumentOf, hookStanding } from '../../look/hook-status.ts';
-import { hooksOf, restarts } from '../../look/hooks.ts';
-import type { Snapshot } from '../../look/look.ts';
+} from '../../snapshot/catalogue.ts';
+import type { AuthorityId, ObjectId } from '../../snapshot/home.ts';
+import { argumentOf, hookStanding } from '../../snapshot/hook-status.ts';
+import { hooksOf, restarts } from '../../snapshot/hooks.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 
 /** The objects whose files a declared consumer reads. */
 const readBy = (catalogue: Catalogue, authority: AuthorityId, name: string): readonly ObjectId[] => {
@@ -36,7 +36,11 @@ const readBy = (catalogue: Catalogue, authority: AuthorityId, name: string): rea
  * Refuses a person's word for a program whose hook says otherwise: while a hook fails its program counts as not told, and where a hook
  * restarts the program only that restart counts.
  */
-export async function refuseUnderHook(snapshot: Snapshot, authority: AuthorityId, consumer: string): Promise<void> {
+export async function refuseUnderHook(
+  snapshot: Snapshot,
+  authority: AuthorityId,
+  consumer: string,
+): Promise<void> {
   const files = readBy(snapshot.catalogue, authority, consumer);
   const refuse = (why: string): never => {
     throw new EngineError('ACK_HOOK', why, { path: consumer });

@@ -3,10 +3,10 @@ import type { Instant } from '@handover/material';
 import { isMap } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { type DeclaredConsumer, isAsked } from '../../evidence/whereabouts.ts';
-import { idOf } from '../../look/catalogue.ts';
-import type { AuthorityId } from '../../look/home.ts';
-import type { EvidenceSource, HomeClock } from '../../look/look.ts';
-import type { Responsibilities } from '../../look/responsibilities.ts';
+import { idOf } from '../../snapshot/catalogue.ts';
+import type { AuthorityId } from '../../snapshot/home.ts';
+import type { Responsibilities } from '../../snapshot/responsibilities.ts';
+import type { EvidenceSource, HomeClock } from '../../snapshot/snapshot.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 import { userHere } from './asker.ts';
 

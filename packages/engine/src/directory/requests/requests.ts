@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { AuthorityState } from '@handover/core';
 import type { Asker } from '../../ledger/issued-entry.ts';
 import type { Asked, Known } from '../../ledger/ledger.ts';
-import type { AuthorityId, Request, RequestWriter } from '../../look/home.ts';
-import type { HomeClock, RequestReader, Requests } from '../../look/look.ts';
-import { checkRotationId } from '../../look/rotation-id.ts';
+import type { AuthorityId, Request, RequestWriter } from '../../snapshot/home.ts';
+import { checkRotationId } from '../../snapshot/rotation-id.ts';
+import type { HomeClock, RequestReader, Requests } from '../../snapshot/snapshot.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 import { userHere } from './asker.ts';
 

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { Password } from '@handover/core';
 import { EngineError } from '../../error.ts';
-import type { PasswordReader } from '../../look/outputs.ts';
-import type { UntrustedFiles } from '../disk/far-files.ts';
+import type { PasswordReader } from '../../snapshot/outputs.ts';
 import { homeFileError } from '../disk/files.ts';
-import { replayPath } from '../disk/seen-path.ts';
+import { replayPath } from '../disk/path-snapshot.ts';
 import { type OwnUser, quoted, trustedPath } from '../disk/trusted-path.ts';
+import type { UntrustedFiles } from '../disk/untrusted-files.ts';
 
 const MOST_BYTES = 4_096;
 const READABLE_BY_OTHERS = 0o004;

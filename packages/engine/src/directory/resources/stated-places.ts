@@ -3,13 +3,13 @@ import { HandoverError, MAX_STATUS_BYTES } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import type { StatusAddress } from '../../evidence/status-document.ts';
 import type { DeclaredConsumer, Locator } from '../../evidence/whereabouts.ts';
-import { authorityRef, idOf } from '../../look/catalogue.ts';
-import type { Responsibilities } from '../../look/responsibilities.ts';
+import { authorityRef, idOf } from '../../snapshot/catalogue.ts';
+import type { Responsibilities } from '../../snapshot/responsibilities.ts';
 import { accountNumber } from '../disk/accounts.ts';
-import type { UntrustedFiles } from '../disk/far-files.ts';
 import type { FileReader } from '../disk/files.ts';
 import { type Accepts, checkedPlace, openPlaced } from '../disk/placed-file.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
+import type { UntrustedFiles } from '../disk/untrusted-files.ts';
 import { everyAddress, type ResolveName, resolveName } from './addresses.ts';
 
 const SHARED = 0o022;

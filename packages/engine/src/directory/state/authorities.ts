@@ -1,7 +1,7 @@
 import { EngineError } from '../../error.ts';
-import { formatAuthority, parseAuthority } from '../../look/authority-file.ts';
-import type { AuthorityId, AuthorityRecord, AuthorityWriter } from '../../look/home.ts';
-import type { AuthorityReader } from '../../look/look.ts';
+import { formatAuthority, parseAuthority } from '../../snapshot/authority-file.ts';
+import type { AuthorityId, AuthorityRecord, AuthorityWriter } from '../../snapshot/home.ts';
+import type { AuthorityReader } from '../../snapshot/snapshot.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 
 /** Authorities as one file each; the file is replaced whole, and is durable before anything is derived from it. */

@@ -1,6 +1,6 @@
 import type { Instant } from '@handover/material';
 import { EngineError } from '../../error.ts';
-import type { AuthorityId, AuthorityRecord } from '../../look/home.ts';
+import type { AuthorityId, AuthorityRecord } from '../../snapshot/home.ts';
 
 const SLACK_MS = 3_600_000;
 const iso = (at: number): string => new Date(at).toISOString();
