@@ -1,4 +1,5 @@
 import { type AuthorityState, type Generation, type Role, SKEW } from '@handover/core';
+import { iso } from '@handover/material';
 import type { History, ShownSpan } from './document.ts';
 
 const MOST_SPANS = 120;
@@ -9,8 +10,6 @@ interface Open {
   readonly from: number;
   readonly known: ShownSpan['known'];
 }
-
-const iso = (at: number): string => new Date(at).toISOString();
 
 /** Earlier roles of a generation, from the state. Certificates begin an hour before they are created. */
 const fromState = (generation: Generation, beganAs: Role): readonly (Open & { readonly to?: number })[] => {

@@ -4,12 +4,12 @@ export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export {
   factFiles,
-  keepPlatformFacts,
   type PlatformFacts,
   platformObjectIn,
   toldOfPlatform,
+  writePlatformFacts,
 } from './act/platform.ts';
-export { keepProfile, localTlsSupport, type ProfileOutcome, reconcileProfile } from './act/profile.ts';
+export { convergeProfile, localTlsSupport, type ProfileOutcome, reconcileProfile } from './act/profile.ts';
 export { type ExternalLeaf, type ExternalRequest, signExternal } from './act/sign-external.ts';
 export { isStatic, reconcileStaticBundle } from './act/static-bundle.ts';
 export {

@@ -22,7 +22,19 @@ export { encodePem, type Junk, MAX_PEM_BYTES, parsePem } from './pem.ts';
 export type { Purpose } from './purpose.ts';
 export { parseSigningRequest, type SigningRequest } from './signing-request.ts';
 export { LEAF_METRIC, MAX_STATUS_BYTES, METRICS_PATH, STATUS_PATH, TRUST_METRIC } from './status-path.ts';
-export { after, type Duration, day, duration, hour, type Instant, instant, minute, second } from './time.ts';
+export {
+  after,
+  type Duration,
+  day,
+  duration,
+  hour,
+  type Instant,
+  instant,
+  iso,
+  isoSeconds,
+  minute,
+  second,
+} from './time.ts';
 export { TLS_PROFILE_FILES, TLS_PROFILE_HASH, TLS_PROFILE_PATH, tlsProfileFiles } from './tls-files.ts';
 export {
   goCipherNames,

@@ -14,3 +14,7 @@ export const hour = duration(3_600_000);
 export const day = duration(86_400_000);
 
 export const after = (at: Instant, wait: number): Instant => instant(at + wait);
+
+export const iso = (at: number): string => new Date(at).toISOString();
+/** As Kubernetes writes times: to the second. */
+export const isoSeconds = (at: number): string => iso(at).replace(/\.\d+Z$/, 'Z');

@@ -15,7 +15,7 @@ const directoryId = (path: string): string => {
   return found === undefined ? dirname(path) : `${found.dev}:${found.ino}`;
 };
 
-const nameOf = ({ port, socket, file }: StatusPlace): string => {
+const registryName = ({ port, socket, file }: StatusPlace): string => {
   const path = file ?? socket;
   return path === undefined ? `port ${port}` : `${directoryId(resolve(path))} ${basename(path)}`;
 };
@@ -51,7 +51,7 @@ export class ProcessRegistry {
   readonly #seen = new Map<string, number>();
 
   constructor(place: StatusPlace) {
-    const id = createHash('sha256').update(nameOf(place)).digest('hex').slice(0, 32);
+    const id = createHash('sha256').update(registryName(place)).digest('hex').slice(0, 32);
     this.#name = `handover-status/${id}/`;
   }
 

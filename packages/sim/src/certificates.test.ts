@@ -69,6 +69,6 @@ it('the issuer of a world reads the certificates of a file in their order, and r
   expect(certificates.read(bytesOf(file))).toEqual([two, one]);
   expect(() => certificates.read(bytesOf('nonsense'))).toThrow(TypeError);
   const data = certificates.files(certificates.of(leaf), file);
-  expect(certificates.issuerOf(leaf, data['tls.key'])).toBe(two);
-  expect(() => certificates.issuerOf(leaf, bytesOf('another key'))).toThrow(TypeError);
+  expect(certificates.issuerOfPair(leaf, data['tls.key'])).toBe(two);
+  expect(() => certificates.issuerOfPair(leaf, bytesOf('another key'))).toThrow(TypeError);
 });

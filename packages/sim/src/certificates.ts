@@ -193,7 +193,7 @@ export class Certificates {
   }
 
   /** The CA that signed a leaf; the key beside it has to match. */
-  issuerOf(leaf: string, key: Uint8Array | undefined): string {
+  issuerOfPair(leaf: string, key: Uint8Array | undefined): string {
     const issuer = this.#issuers.get(leaf);
     if (issuer === undefined) throw new TypeError('a leaf that was never issued');
     if (!sameBytes(key, leafKey?.file)) throw new TypeError('a leaf beside another key');

@@ -218,7 +218,8 @@ export class SimulatedStore {
       date: this.now,
       order: ++this.#version,
       chain,
-      issuer: chain?.[0] === undefined ? undefined : this.#certificates.issuerOf(chain[0], data['tls.key']),
+      issuer:
+        chain?.[0] === undefined ? undefined : this.#certificates.issuerOfPair(chain[0], data['tls.key']),
       anchors: this.#certificates.read(data['ca.crt'] ?? new Uint8Array()),
     };
     this.#entries.set(id, {

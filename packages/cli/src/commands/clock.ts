@@ -1,4 +1,5 @@
 import { type ClockReport, clockReport, confirmClock } from '@handover/engine';
+import { iso } from '@handover/material';
 import type { Define } from '../context.ts';
 import { homePath, openHome } from '../directory/open-home.ts';
 
@@ -7,8 +8,6 @@ interface Flags {
   readonly confirm?: true;
   readonly json?: true;
 }
-
-const iso = (at: number): string => new Date(at).toISOString();
 
 const documentOf = ({ now, doubt, ahead }: ClockReport, confirmed: boolean): object => ({
   now: iso(now),

@@ -16,7 +16,7 @@ const LOOK_MS = 100;
 /** Longer than a hook may take, with a turn before it. */
 const WAIT_MS = { reload: 75_000, restart: 260_000 } as const;
 
-const nameOf = (leaf: string | undefined, { authority, bundle }: Flags): string => {
+const objectName = (leaf: string | undefined, { authority, bundle }: Flags): string => {
   const named = [
     ...(leaf === undefined ? [] : [`Leaf ${authorityArgument(leaf)}`]),
     ...(authority === undefined ? [] : [`Authority ${authorityArgument(authority)}`]),
@@ -88,7 +88,7 @@ Examples:
   $ handover reload --bundle company --home dir:/etc/handover`,
     )
     .action(async (leaf: string | undefined, flags: Flags) => {
-      const name = nameOf(leaf, flags);
+      const name = objectName(leaf, flags);
       const home = openHome(homePath(flags.home, 'The operator runs no hooks'), context);
       const hook = hookIn(home, name);
       await runHook(home, hook, context);

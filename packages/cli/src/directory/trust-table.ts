@@ -8,7 +8,7 @@ const MOST_ROWS = 100;
 
 const word = (fails: number): string => (fails === 0 ? 'ok' : 'FAILS');
 const cell = (bits: number): string => `${word(bits & FAILS_NOW)}/${word(bits & FAILS_NEXT)}`;
-const nameOf = ([first = '', ...more]: readonly string[]): string =>
+const columnName = ([first = '', ...more]: readonly string[]): string =>
   more.length === 0 ? first : `${first} and ${more.length} more`;
 
 /** Members grouped by their text. */
@@ -42,10 +42,10 @@ export const trustTable = ({ presenters, verifiers, columns }: TrustMatrix): rea
     merged.map(({ cells }) => cell(cells[row] ?? 0)).join('\n');
   const rows =
     presenters.length > MOST_ROWS
-      ? [...alike(presenters, rowOf)].map(([said, members]) => [nameOf(members), ...said.split('\n')])
+      ? [...alike(presenters, rowOf)].map(([said, members]) => [columnName(members), ...said.split('\n')])
       : presenters.map((presenter, row) => [presenter, ...rowOf(presenter, row).split('\n')]);
   const table = [
-    ['presents \\ verifies (now/next)', ...merged.map((column) => nameOf(column.verifiers))],
+    ['presents \\ verifies (now/next)', ...merged.map((column) => columnName(column.verifiers))],
     ...rows,
   ];
   const widths = (table[0] ?? []).map((_, column) =>

@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import { type AuthorityState, type Generation, generationOf } from './authority.ts';
 import { SKEW } from './expiry.ts';
 import type { LeafSeen, ObjectSeen, Observed } from './observed.ts';
@@ -21,8 +21,6 @@ export interface NotReady {
 
 const wrong = (why: string): NotReady => ({ why, yetToBeMade: false });
 const notYet = (why: string): NotReady => ({ why, yetToBeMade: true });
-
-const iso = (at: Instant): string => new Date(at).toISOString();
 
 /**
  * Why the authority is not Ready; empty: every bundle it vouches for accepts every leaf it vouches for. It vouches for all objects

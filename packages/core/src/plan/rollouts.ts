@@ -129,7 +129,7 @@ const rollFor = (context: PlanningContext, consumer: ConsumerSeen, mode: GateMod
   if (!moving && !(replaced && consumer.reload === 'restart')) return undefined;
   if (presented.some((leaf) => leaf === undefined)) return undefined;
 
-  const issuers = presented.map((leaf) => issuerOf(context, leaf?.issuer));
+  const issuers = presented.map((leaf) => issuingGeneration(context, leaf?.issuer));
   // A leaf of an issuer that no longer signs is about to be replaced: restart once, after that.
   if (issuers.some((number) => number === undefined || number < current.number)) return undefined;
   const stamp: Stamp = {
@@ -175,7 +175,7 @@ const proves = (consumer: ConsumerSeen, instance: InstanceSeen, trusted: string,
   (consumer.verifies.length === 0 || instance.proofs.some((proof) => proof.anchors?.includes(trusted))) &&
   (consumer.presents.length === 0 || instance.proofs.some((proof) => proof.issuer === issuer));
 
-const issuerOf = (context: PlanningContext, fingerprint: string | undefined): number | undefined =>
+const issuingGeneration = (context: PlanningContext, fingerprint: string | undefined): number | undefined =>
   context.state.generations.find((generation) =>
     generation.anchors.some((anchor) => anchor.fingerprint === fingerprint),
   )?.number;

@@ -1,3 +1,4 @@
+import { iso } from '@handover/material';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AuthorityPart, History, TrustGrid } from '../document.ts';
@@ -10,8 +11,6 @@ import { timelineOf } from './timeline.ts';
 import { counted, durationWords, few, shortName } from './words.ts';
 
 const NOW = Date.UTC(2030, 5, 1, 12);
-const iso = (at: number): string => new Date(at).toISOString();
-
 const part = (
   phase: string,
   roles: Readonly<Record<number, string>>,

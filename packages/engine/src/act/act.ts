@@ -54,7 +54,7 @@ export async function act(home: Home, observation: Observation, action: Action):
 }
 
 /** The issuer of this home, with its log. */
-export const issuerOf = (home: Home, observation: Observation, action: RotationStep | LeafWrite): Issuer =>
+export const issuerFor = (home: Home, observation: Observation, action: RotationStep | LeafWrite): Issuer =>
   loggedIssuer(home.issuer, home.ledger, observation, action, home.clock.now());
 
 async function stamp(home: Home, observation: Observation, { consumer, stamp }: StampAction): Promise<void> {
@@ -251,7 +251,7 @@ const issued = async (
   const asked = observation.responsibilities.leaves.get(action.object);
   if (asked === undefined) throw new TypeError(`no Leaf asks for ${action.object}`);
   const by = await signingCa(home, caOf(observation, generation));
-  const { certificate, key } = await issuerOf(home, observation, action).leaf({
+  const { certificate, key } = await issuerFor(home, observation, action).leaf({
     leaf: asked,
     by,
     key: keepsKey === true ? keyOf(observation, action.object, asked.spec.key) : undefined,

@@ -44,7 +44,7 @@ export const factFiles = (
 };
 
 /** Keeps the facts in one namespace. True when they had to be written. */
-export const keepPlatformFacts = (
+export const writePlatformFacts = (
   home: Home,
   snapshot: Snapshot,
   namespace: string,

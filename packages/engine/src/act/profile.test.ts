@@ -6,11 +6,11 @@ import { catalogue, on, type Parts, World } from '../../test/world.ts';
 import {
   type ClusterProfile,
   factFiles,
-  keepProfile as keepOn,
-  keepPlatformFacts,
+  convergeProfile as keepOn,
   type ProfileOutcome,
   reconcileProfile as reconcileOn,
   toldOfPlatform,
+  writePlatformFacts,
 } from '../index.ts';
 
 const ID = 'default/configmaps/p/profile.json';
@@ -234,7 +234,7 @@ test('Platform facts are written once, and again after a change by another progr
   const facts = { platform: 'kubernetes', kubernetesVersion: 'v1', openShiftVersion: undefined } as const;
   const home = on(world.home, catalogue(''));
   const keep = async (kubernetesVersion = 'v1') =>
-    keepPlatformFacts(home, await home.fresh(), 'shop', { ...facts, kubernetesVersion });
+    writePlatformFacts(home, await home.fresh(), 'shop', { ...facts, kubernetesVersion });
   expect(await keep()).toBe(true);
   expect(await keep()).toBe(false);
   expect(await keep('v2')).toBe(true);

@@ -149,7 +149,7 @@ const recordOf = (
 };
 
 /** As `reconcileProfile`, for a caller that reports obstacles as errors. */
-export async function keepProfile(home: Home, snapshot: Snapshot, profile: TlsProfile): Promise<void> {
+export async function convergeProfile(home: Home, snapshot: Snapshot, profile: TlsProfile): Promise<void> {
   const { resolved, obstacle } = await reconcileProfile(home, snapshot, profile);
   if (resolved instanceof HandoverError) throw resolved;
   if (obstacle !== undefined) throw obstacleError(profileObjectOf(profile), obstacle);

@@ -5,7 +5,7 @@ import type { Observation } from '../observe/observe.ts';
 import type { AuthorityRecord, Home } from '../snapshot/home.ts';
 import { anchorOf } from '../snapshot/responsibilities.ts';
 import { SealKey } from '../snapshot/seal.ts';
-import { caOf, issuerOf, signingCa } from './act.ts';
+import { caOf, issuerFor, signingCa } from './act.ts';
 import { stepOf } from './history-step.ts';
 
 /** Which generation a swap creates, and which cross-certificate it needs. */
@@ -48,7 +48,7 @@ export async function swapAuthority(home: Home, observation: Observation, swap: 
   const at = home.clock.now();
   // A distrust does not wait for a doubted clock: what it makes is valid by what the clock showed before as well.
   const notBefore = after(instant(Math.min(at, home.clock.doubt?.()?.before ?? at)), -SKEW);
-  const issuer = issuerOf(home, observation, swap);
+  const issuer = issuerFor(home, observation, swap);
   const certificates = new Map<string, Certificate>(record?.certificates);
   const keys = new Map(record?.keys);
   let ca: Certificate | undefined;

@@ -1,4 +1,4 @@
-import type { Certificate, Instant } from '@handover/material';
+import { type Certificate, type Instant, iso } from '@handover/material';
 import type { Observation } from '../observe/observe.ts';
 import type { ObjectId } from '../snapshot/home.ts';
 import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
@@ -23,8 +23,6 @@ export const notValidIn = ({
     const why = leafTrouble(leaf, now) ?? bundleTrouble(cas, now);
     return why === undefined ? [] : [{ object, why }];
   });
-
-const iso = (at: Instant): string => new Date(at).toISOString();
 
 const leafTrouble = (leaf: Certificate | undefined, now: Instant): string | undefined => {
   if (leaf === undefined) return 'holds no readable certificate';

@@ -2,7 +2,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import type { TrustBundle } from '@handover/core';
 import { after, HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../act/exact-files.ts';
-import { keepProfile } from '../act/profile.ts';
+import { convergeProfile } from '../act/profile.ts';
 import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
 import { askAgainMs } from '../controller/ask-again.ts';
 import { Controller, type Reconcilers, type Result } from '../controller/controller.ts';
@@ -67,7 +67,7 @@ const reconcilersOf = (
       const snapshot = await home.fresh();
       const profile = snapshot.catalogue.tlsProfiles.find((candidate) => idOf(candidate) === id);
       if (profile === undefined) return GONE;
-      await keepProfile(home, snapshot, profile);
+      await convergeProfile(home, snapshot, profile);
       return { requeueAt: backstop() };
     },
     TrustBundle: async ({ id }) => {

@@ -1,12 +1,10 @@
-import type { Certificate, Instant } from '@handover/material';
+import { type Certificate, type Instant, iso } from '@handover/material';
 import type { IssuedEntry } from './issued-entry.ts';
 
 export type Circumstances = Pick<
   IssuedEntry,
   'kind' | 'authority' | 'generation' | 'certifies' | 'for' | 'askedBy' | 'why'
 >;
-
-const iso = (at: Instant): string => new Date(at).toISOString();
 
 export const entryOf = (certificate: Certificate, at: Instant, circumstances: Circumstances): IssuedEntry => {
   const { kind, authority, generation, certifies, askedBy, why } = circumstances;

@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import type { HistoryStep } from './history.ts';
 
 /** A step as status shows it. */
@@ -10,8 +10,6 @@ export type HistoryStatus = Omit<HistoryStep, 'at' | 'evidence'> & {
     readonly at: string | null;
   }[];
 };
-
-const iso = (at: Instant): string => new Date(at).toISOString();
 
 export const historyOf = (history: readonly HistoryStep[] = []): readonly HistoryStatus[] =>
   history.map(({ at, evidence, ...rest }) => ({

@@ -4,6 +4,7 @@ import {
   HandoverError,
   type Instant,
   isExpired,
+  iso,
   minute,
   PrivateKey,
   parseCertificates,
@@ -20,7 +21,6 @@ export interface Damage {
 }
 
 const LEAF_FILES = ['tls.crt', 'tls.key', 'ca.crt'] as const;
-const iso = (at: Instant): string => new Date(at).toISOString();
 const listed = (names: readonly string[]): string =>
   names.length < 2
     ? `${names.join()} is missing`

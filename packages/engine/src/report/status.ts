@@ -13,7 +13,16 @@ import {
   restsOnTime,
   standings,
 } from '@handover/core';
-import { bundleOf, bytesOf, HandoverError, hour, type Instant, instant, sameBytes } from '@handover/material';
+import {
+  bundleOf,
+  bytesOf,
+  HandoverError,
+  hour,
+  type Instant,
+  instant,
+  iso,
+  sameBytes,
+} from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
 import { historyOf } from '../ledger/history-status.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
@@ -30,8 +39,6 @@ import { staticDamage } from './static-damage.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
 import { survey, unusableLine } from './unusable.ts';
-
-const iso = (at: Instant): string => new Date(at).toISOString();
 
 const issuerNumber = (observation: Observation, object: ObjectSeen | undefined): number | null =>
   observation.record?.state.generations.find(({ anchors }) =>

@@ -104,7 +104,7 @@ const readLeaf = (data: FileData): ReadableLeaf | undefined => {
   return { chain: [leaf, ...behind], key };
 };
 
-const issuerOf = (leaf: Certificate, cas: readonly Certificate[]): Certificate | undefined =>
+const findIssuer = (leaf: Certificate, cas: readonly Certificate[]): Certificate | undefined =>
   cas.find((ca) =>
     leaf.authorityKeyId !== undefined && ca.subjectKeyId !== undefined
       ? leaf.authorityKeyId === ca.subjectKeyId
@@ -125,7 +125,7 @@ const foreignLeaf = (
   const ends = [before?.othersExpire, same ? undefined : before?.notAfter].filter((end) => end !== undefined);
   return {
     fingerprint: leaf.fingerprint,
-    issuer: issuerOf(leaf, cas)?.fingerprint ?? 'unknown',
+    issuer: findIssuer(leaf, cas)?.fingerprint ?? 'unknown',
     chain: behind.map(({ fingerprint }) => fingerprint),
     notBefore: leaf.notBefore,
     notAfter: leaf.notAfter,

@@ -18,10 +18,10 @@ import { DeletedLeafTracker } from './deleted-leaves.ts';
 import { FirstSeenTimes } from './first-seen-times.ts';
 import { heldLeaf } from './held.ts';
 import {
+  authorityOfIssuerRef,
   type CertificateRequest,
   type CertManagerCertificate,
   conditionIn,
-  issuerOf,
   PROGRAM,
 } from './kinds.ts';
 import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
@@ -155,11 +155,13 @@ export class ExternallyHeldCertificates implements Reissues {
     const asking = view.certificates.flatMap((certificate) => {
       const { namespace = '', uid } = certificate.metadata;
       const name = certificate.spec?.secretName;
-      const isOurs = issuerOf(certificate.spec?.issuerRef, namespace) === responsibilities.id;
+      const isOurs = authorityOfIssuerRef(certificate.spec?.issuerRef, namespace) === responsibilities.id;
       if (name === undefined) return [];
       const shown = issued.get(ownerKey(namespace, uid)) ?? [];
       // A namespace that is served no longer may still use what this authority signed. Others are not looked at.
-      const gotOne = shown.some(({ spec }) => issuerOf(spec?.issuerRef, namespace) === responsibilities.id);
+      const gotOne = shown.some(
+        ({ spec }) => authorityOfIssuerRef(spec?.issuerRef, namespace) === responsibilities.id,
+      );
       if (!responsibilities.serves(namespace) && !gotOne) return [];
       return [{ id: secretId(namespace, name), namespace, certificate, isOurs, shown }];
     });
@@ -230,7 +232,7 @@ export class ExternallyHeldCertificates implements Reissues {
     const { namespace = '', name = '', annotations = {} } = certificate.metadata;
     this.#words.set(id, annotations);
     const { issuerRef } = certificate.spec ?? {};
-    if (issuerOf(issuerRef, namespace) !== responsibilities.id)
+    if (authorityOfIssuerRef(issuerRef, namespace) !== responsibilities.id)
       return {
         asked: 'never',
         remark: `Certificate ${name} names ${issuerRef?.kind ?? 'Issuer'} ${issuerRef?.name ?? ''}: change its issuerRef to Authority ${idOf(responsibilities.authority)}`,

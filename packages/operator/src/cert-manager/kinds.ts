@@ -56,7 +56,10 @@ export const certificates: ResourceKind<CertManagerCertificate> = kindOf(
 );
 
 /** The Authority that an `issuerRef` names: `name`, or `namespace/name` as in a Leaf. Undefined: another issuer. */
-export const issuerOf = (ref: IssuerRef | undefined, namespace: string): AuthorityId | undefined =>
+export const authorityOfIssuerRef = (
+  ref: IssuerRef | undefined,
+  namespace: string,
+): AuthorityId | undefined =>
   ref?.group === ISSUER.group && ref.kind === ISSUER.kind && ref.name !== undefined && ref.name !== ''
     ? authorityRef(ref.name, namespace)
     : undefined;

@@ -9,17 +9,26 @@ import {
   signExternal,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { after, type Duration, day, duration, HandoverError, type Instant, second } from '@handover/material';
+import {
+  after,
+  type Duration,
+  day,
+  duration,
+  HandoverError,
+  type Instant,
+  isoSeconds,
+  second,
+} from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { askedBy } from './asked.ts';
 import {
+  authorityOfIssuerRef,
   type CertCondition,
   type CertificateRequest,
   certificateRequests,
   certificates,
   conditionIn,
-  issuerOf,
   withCondition,
 } from './kinds.ts';
 
@@ -52,7 +61,6 @@ type Outcome =
   | { readonly reason: 'Issued'; readonly message: string; readonly lent: ExternalLeaf };
 
 const isFinal = ({ reason }: Outcome): boolean => reason === 'Failed' || reason === 'Denied';
-const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 const base64 = (certificates: ExternalLeaf['chain']): string =>
   Buffer.from(certificates.map(({ pem }) => pem).join('')).toString('base64');
 
@@ -69,7 +77,7 @@ export class RequestSigner {
     const [namespace = '', name = ''] = id.split('/');
     const { kube, home, signal } = this.#options;
     const request = await kube.get(certificateRequests, { namespace, name }, { signal });
-    const authority = issuerOf(request?.spec?.issuerRef, namespace);
+    const authority = authorityOfIssuerRef(request?.spec?.issuerRef, namespace);
     const next = request === undefined || authority === undefined ? 'nothing' : nextFor(request);
     if (request === undefined || authority === undefined || next === 'nothing')
       return { requeueAt: undefined };
@@ -128,7 +136,7 @@ export class RequestSigner {
     const secret = found?.spec?.secretName;
     return found?.metadata.uid === owner.uid &&
       secret !== undefined &&
-      issuerOf(found.spec?.issuerRef, namespace) === authority
+      authorityOfIssuerRef(found.spec?.issuerRef, namespace) === authority
       ? { shownIn: `${namespace}/secrets/${secret}` }
       : {};
   }
@@ -136,7 +144,7 @@ export class RequestSigner {
   async #write(request: CertificateRequest, outcome: Outcome): Promise<void> {
     const { kube, home, signal } = this.#options;
     const { namespace, name = '', resourceVersion } = request.metadata;
-    const now = iso(home.clock.now());
+    const now = isoSeconds(home.clock.now());
     const before = request.status?.conditions ?? [];
     const ready: CertCondition & { lastTransitionTime: string } = {
       type: 'Ready',

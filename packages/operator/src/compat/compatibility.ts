@@ -78,7 +78,7 @@ export class Compatibility {
     catalogue: Catalogue,
     objects: readonly ObjectId[] = targetsOf(bundle, catalogue),
   ): Promise<void> {
-    await this.#foreign.keep(bundle, {
+    await this.#foreign.reconcile(bundle, {
       objects,
       home,
       snapshot: await home.cached(),

@@ -38,7 +38,7 @@ export class ForeignBundles {
   readonly #known = new Map<string, Certificate>();
 
   /** How many fields had to be written. */
-  async keep(bundle: TrustBundle, options: ForeignOptions): Promise<number> {
+  async reconcile(bundle: TrustBundle, options: ForeignOptions): Promise<number> {
     const { home, snapshot, objects, inherited } = options;
     const source = await sourceOf(bundle, options);
     this.#remember(source);

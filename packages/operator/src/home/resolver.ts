@@ -1,7 +1,7 @@
 import type { AuthorityId } from '@handover/engine';
 import { type Instant, isMap } from '@handover/material';
 import type { Source } from '../objects/fresh.ts';
-import { idOfPlace, type Place, type Plural, placesOf } from '../objects/place.ts';
+import { idOfPlace, type Place, type Plural, placeKey, placesOf } from '../objects/place.ts';
 import type { Declared } from '../resources/declared.ts';
 import { passwordSecrets } from '../resources/password-secrets.ts';
 import {
@@ -10,8 +10,6 @@ import {
   resolveResources,
 } from '../resources/resolved-resources.ts';
 import type { ResourceOptions, Scope } from './options.ts';
-
-const nameOf = ({ plural, namespace, name }: Place): string => `${plural} ${namespace} ${name}`;
 
 /** Follows single objects, and passwords; only the objects are waited for. */
 type Follow = (places: readonly Place[], passwords: readonly Place[]) => Promise<void>;
@@ -108,11 +106,11 @@ export class Resolver {
   }
 
   #placesIn({ sources, declared }: ResolvedResources): readonly Place[] {
-    const places = new Map(sources.map((place) => [nameOf(place), place]));
+    const places = new Map(sources.map((place) => [placeKey(place), place]));
     for (const { resource } of declared)
       for (const place of resource === undefined ? [] : placesOf(resource))
         if (!this.#scope.wide.includes(place.plural) && this.#isServed(place))
-          places.set(nameOf(place), place);
+          places.set(placeKey(place), place);
     return [...places.values()];
   }
 
@@ -135,7 +133,7 @@ export class Resolver {
     return (
       this.isAdopted(place) ||
       this.last?.adoptable.has(idOfPlace(place)) === true ||
-      this.last?.sources.some((source) => nameOf(source) === nameOf(place)) === true
+      this.last?.sources.some((source) => placeKey(source) === placeKey(place)) === true
     );
   }
 

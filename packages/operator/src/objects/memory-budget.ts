@@ -1,5 +1,5 @@
 import { MANAGED_LABEL } from '@handover/core';
-import { keyOf, type Plural } from './place.ts';
+import { keyOf, type Plural, placeKey } from './place.ts';
 import type { ObjectProjection } from './projection.ts';
 
 /** What an object may hold whatever else there is: a Leaf's Secret, or a bundle of a few CAs, is smaller. */
@@ -31,7 +31,7 @@ export class MemoryBudget {
     const others = this.#taken.get(held.namespace) ?? new Map<string, number>();
     if ([...others.values()].reduce((sum, one) => sum + one, length) > MOST)
       return { ...held, data: {}, entries: {}, overBudget: true };
-    this.#taken.set(held.namespace, others.set(`${held.plural} ${keyOf(held)}`, length));
+    this.#taken.set(held.namespace, others.set(placeKey(held), length));
     return held;
   }
 

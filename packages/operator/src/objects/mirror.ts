@@ -3,7 +3,7 @@ import { Informer, type Kube, type KubeObject } from '@handover/kube';
 import type { Source } from './fresh.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
 import { MemoryBudget } from './memory-budget.ts';
-import { keyOf, type Place, type Plural } from './place.ts';
+import { keyOf, type Place, type Plural, placeKey } from './place.ts';
 import { type ObjectProjection, projectObject } from './projection.ts';
 
 export interface MirrorOptions {
@@ -114,7 +114,7 @@ export class Mirror implements Source {
   async follow(places: readonly Place[]): Promise<void> {
     const signal = this.#signal;
     if (signal === undefined) throw new TypeError('a mirror follows nothing before it is started');
-    const wanted = new Map(places.map((place) => [`${place.plural} ${keyOf(place)}`, place]));
+    const wanted = new Map(places.map((place) => [placeKey(place), place]));
     for (const [key, { stop }] of this.#single) {
       if (wanted.has(key)) continue;
       stop.abort();

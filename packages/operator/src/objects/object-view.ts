@@ -7,7 +7,7 @@ import {
   type ObjectRecord,
   type StoredObject,
 } from '@handover/engine';
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import { adoptAdvice } from './adopt-advice.ts';
 import { OVER_BUDGET } from './memory-budget.ts';
 import type { Obstacles } from './obstacles.ts';
@@ -117,5 +117,3 @@ export class ObjectView {
     return `it exists and is kept by ${held.owner ?? 'another program'}; choose another name, remove it, or take it over: ${adoptAdvice(place)}`;
   }
 }
-
-const iso = (at: Instant): string => new Date(at).toISOString();

@@ -1,10 +1,7 @@
 import type { Clock } from '@handover/material';
 import type { Source } from './fresh.ts';
-import { keyOf, type Place, type Plural } from './place.ts';
+import { keyOf, type Place, type Plural, placeKey } from './place.ts';
 import type { ObjectProjection } from './projection.ts';
-
-const nameOf = (plural: Plural, place: Pick<Place, 'namespace' | 'name'>): string =>
-  `${plural} ${keyOf(place)}`;
 
 interface Answer {
   readonly before: string | undefined;
@@ -38,7 +35,7 @@ export class OwnWritesCache implements Source {
   }
 
   async held(place: Place): Promise<ObjectProjection | undefined> {
-    const name = nameOf(place.plural, place);
+    const name = placeKey(place);
     const cached = await this.#cache.held(place);
     if (this.#suspect.delete(name) || (cached === undefined && this.#strangers.has(name))) {
       const held = await this.#server.held(place);
@@ -53,7 +50,7 @@ export class OwnWritesCache implements Source {
 
   /** Whether it was seen to be there though the cache does not have it: without our label it is not watched. */
   isStranger(place: Place): boolean {
-    return this.#strangers.has(nameOf(place.plural, place));
+    return this.#strangers.has(placeKey(place));
   }
 
   async all(plural: Plural): Promise<readonly ObjectProjection[]> {
@@ -62,7 +59,7 @@ export class OwnWritesCache implements Source {
     if (answered.length === 0) return cached;
     const known = new Map(cached.map((held) => [keyOf(held), held]));
     for (const { held } of answered) {
-      const newest = this.#newer(nameOf(plural, held), known.get(keyOf(held)));
+      const newest = this.#newer(placeKey(held), known.get(keyOf(held)));
       if (newest !== undefined) known.set(keyOf(held), newest);
     }
     return [...known.values()];
@@ -80,7 +77,7 @@ export class OwnWritesCache implements Source {
 
   /** A write begins; the answer tells the version that it made, or undefined that there is none to tell. */
   begin(place: Place): (version: string | undefined) => void {
-    const name = nameOf(place.plural, place);
+    const name = placeKey(place);
     if (this.#flying.has(name)) return () => {};
     const waiting: { version: string | undefined; tell: () => void }[] = [];
     this.#flying.set(name, waiting);
@@ -110,8 +107,8 @@ export class OwnWritesCache implements Source {
   /** The API server answered a write that was decided on version `before`. */
   async wrote(before: string | undefined, held: ObjectProjection): Promise<void> {
     const cached = await this.#cache.held({ ...held, part: '' });
-    this.#strangers.delete(nameOf(held.plural, held));
-    const name = nameOf(held.plural, held);
+    this.#strangers.delete(placeKey(held));
+    const name = placeKey(held);
     const answer = this.#answers.get(name);
     // The event may have come before the answer.
     if (cached?.version === before)
@@ -123,7 +120,7 @@ export class OwnWritesCache implements Source {
 
   /** What the cache says about it has proved wrong. */
   doubt(place: Place): void {
-    const name = nameOf(place.plural, place);
+    const name = placeKey(place);
     this.#answers.delete(name);
     this.#suspect.add(name);
   }

@@ -41,6 +41,10 @@ export const idOfPlace = ({ plural, namespace = '-', name, part }: Place): Objec
 export const keyOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>): string =>
   namespace === undefined ? name : `${namespace}/${name}`;
 
+/** An object's key among those of every kind. */
+export const placeKey = (place: Pick<Place, 'plural' | 'namespace' | 'name'>): string =>
+  `${place.plural} ${keyOf(place)}`;
+
 /** As the API asks for it. */
 export const whichOf = ({ namespace, name }: Pick<Place, 'namespace' | 'name'>) => ({
   name,

@@ -1,5 +1,5 @@
 import type { ExternalLeaf } from '@handover/engine';
-import { type Instant, minute, second } from '@handover/material';
+import { type Instant, isoSeconds, minute, second } from '@handover/material';
 import { cutMessage } from '../events/event.ts';
 import type { Refused } from './judge.ts';
 
@@ -12,15 +12,12 @@ const REFRESH_AT = 1 / 6;
 const EARLIEST_REFRESH_MS = 10 * minute;
 
 /** RFC 3339 in whole seconds: the dates have to equal those in the certificate. */
-const iso = (at: number): string =>
-  new Date(Math.floor(at / second) * second).toISOString().replace('.000Z', 'Z');
-
 const condition = (type: string, reason: string, message: string, now: Instant) => ({
   type,
   status: 'True',
   reason,
   message: cutMessage(message),
-  lastTransitionTime: iso(now),
+  lastTransitionTime: isoSeconds(now),
 });
 
 /** The status of a request, written once and whole: the API server takes no second one. */
@@ -31,9 +28,11 @@ export const issuedStatus = ({ chain }: ExternalLeaf, now: Instant) => {
   return {
     conditions: [condition('Issued', 'Issued', 'signed by Handover', now)],
     certificateChain: chain.map(({ pem }) => pem).join(''),
-    notBefore: iso(notBefore),
-    beginRefreshAt: iso(notBefore + Math.max(EARLIEST_REFRESH_MS, (notAfter - notBefore) * REFRESH_AT)),
-    notAfter: iso(notAfter),
+    notBefore: isoSeconds(notBefore),
+    beginRefreshAt: isoSeconds(
+      notBefore + Math.max(EARLIEST_REFRESH_MS, (notAfter - notBefore) * REFRESH_AT),
+    ),
+    notAfter: isoSeconds(notAfter),
   };
 };
 

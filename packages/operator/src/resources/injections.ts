@@ -100,7 +100,7 @@ export const bundlesByAnnotation = async (
     for (const place of wish.follow ?? []) follow.add(place);
     if (wish.refused !== undefined) refusals.push({ held: object, why: wish.refused });
     if (wish.source === undefined) continue;
-    const name = nameOf(wish.source);
+    const name = sourceKey(wish.source);
     const group = bySource.get(name) ?? { source: wish.source, targets: [] };
     group.targets.push({ inject: { kind, name: object.name } });
     bySource.set(name, group);
@@ -111,7 +111,7 @@ export const bundlesByAnnotation = async (
 
 const PREFIX = 'annotations: ';
 
-const nameOf = ({ authority, secret, configMap, inline }: InjectSource): string => {
+const sourceKey = ({ authority, secret, configMap, inline }: InjectSource): string => {
   if (authority !== undefined) return `Authority ${authority}`;
   if (secret !== undefined) return `Secret ${secret.name} ${secret.key}`;
   if (configMap !== undefined) return `ConfigMap ${configMap.name} ${configMap.key}`;

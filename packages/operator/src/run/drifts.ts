@@ -1,5 +1,5 @@
 import { isStatic, type Key, keyText, type ObjectId, type Observation, targetsOf } from '@handover/engine';
-import { keyOf, type Plural, placeOf } from '../objects/place.ts';
+import { type Plural, placeKey, placeOf } from '../objects/place.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 
 /** As things were when there was last nothing to do. */
@@ -14,7 +14,7 @@ const byPlace = (ids: Iterable<ObjectId>): ReadonlyMap<string, readonly ObjectId
   const found = new Map<string, ObjectId[]>();
   for (const id of ids) {
     const place = placeOf(id);
-    const key = `${place.plural} ${keyOf(place)}`;
+    const key = placeKey(place);
     found.set(key, [...(found.get(key) ?? []), id]);
   }
   return found;

@@ -1,6 +1,6 @@
 import { authorityOfSigner, injectableOf, TLS_PROFILE_HASH } from '@handover/core';
 import { type AuthorityId, idOf, type Key, keyText, RESOURCES } from '@handover/engine';
-import { type CertificateRequest, issuerOf } from '../cert-manager/kinds.ts';
+import { authorityOfIssuerRef, type CertificateRequest } from '../cert-manager/kinds.ts';
 import { nextFor } from '../cert-manager/requests.ts';
 import type { KubeHome } from '../home/home.ts';
 import { keyOf, type Plural, placeOf } from '../objects/place.ts';
@@ -208,7 +208,11 @@ export class EventRouter {
 
   readonly requestChanged = (request: CertificateRequest): void => {
     const { namespace = '', name = '' } = request.metadata;
-    if (issuerOf(request.spec?.issuerRef, namespace) === undefined || nextFor(request) === 'nothing') return;
+    if (
+      authorityOfIssuerRef(request.spec?.issuerRef, namespace) === undefined ||
+      nextFor(request) === 'nothing'
+    )
+      return;
     this.session?.controller.add([{ kind: 'CertificateRequest', id: `${namespace}/${name}` }]);
   };
 

@@ -22,7 +22,7 @@ import { after, HandoverError, type Instant, instant } from '@handover/material'
 import type { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { RequestSigner } from '../cert-manager/requests.ts';
 import type { Compatibility } from '../compat/compatibility.ts';
-import { BundleKeeper } from '../compat/trust-manager/bundle-keeper.ts';
+import { BundleReconciler } from '../compat/trust-manager/bundle-reconciler.ts';
 import type { KubeHome } from '../home/home.ts';
 import { PodSigning } from '../pod-certificates/signer.ts';
 import type { WatchedRequests } from '../pod-certificates/watched.ts';
@@ -32,7 +32,7 @@ import { askAgainAt } from './ask-again.ts';
 import { Drifts } from './drifts.ts';
 import type { EventRouter } from './event-router.ts';
 import type { OperatorOptions } from './operator-options.ts';
-import { PlatformKeeper } from './platform.ts';
+import { PlatformReconciler } from './platform.ts';
 import { Reports } from './reports.ts';
 
 export interface LeaderSessionOptions {
@@ -65,7 +65,7 @@ export class LeaderSession {
   readonly moving = new Map<string, ResourceKey>();
   readonly #options: LeaderSessionOptions;
   readonly #resync: number;
-  readonly #platform: PlatformKeeper;
+  readonly #platform: PlatformReconciler;
   readonly #podSigning: PodSigning | undefined;
   readonly #signer: RequestSigner;
   readonly #over = new AbortController();
@@ -82,7 +82,7 @@ export class LeaderSession {
     const onError = (what: string, error: unknown): void =>
       on({ kind: 'failed', what, error, retryAt: undefined });
     this.reports = new Reports({ ...options, signal, onError });
-    this.#platform = new PlatformKeeper(operator.kube, signal, onError);
+    this.#platform = new PlatformReconciler(operator.kube, signal, onError);
     const { kube, podRequests: watched } = options;
     const tell = this.reports.podCertificate;
     this.#podSigning =
@@ -126,7 +126,7 @@ export class LeaderSession {
     const { compat, home, kube, on } = this.#options;
     if (compat?.bundles === undefined) return;
     const now = () => home.clock.now();
-    await new BundleKeeper({ followed: compat.bundles, kube, now, on }).run(signal);
+    await new BundleReconciler({ followed: compat.bundles, kube, now, on }).run(signal);
   }
 
   async #readResources(): Promise<Result> {

@@ -1,4 +1,4 @@
-import { type Home, keepPlatformFacts, type PlatformFacts, type Snapshot } from '@handover/engine';
+import { type Home, type PlatformFacts, type Snapshot, writePlatformFacts } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { after, type Instant, isMap } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
@@ -51,7 +51,7 @@ const BELIEVED_MS = 300_000;
 const ASK_AGAIN_MS = 2_000;
 
 /** Platform facts that cannot be read or written now hold nothing else up: only a lost race throws. */
-export class PlatformKeeper {
+export class PlatformReconciler {
   readonly #kube: Kube;
   readonly #signal: AbortSignal;
   readonly #onError: (what: string, error: unknown) => void;
@@ -75,7 +75,7 @@ export class PlatformKeeper {
     let lost: unknown;
     for (const namespace of namespaces) {
       try {
-        await keepPlatformFacts(home, snapshot, namespace, facts);
+        await writePlatformFacts(home, snapshot, namespace, facts);
       } catch (error) {
         if (isCode(error, 'CONFLICT')) lost = error;
         else this.#onError(`writing platform facts in namespace ${namespace}`, error);

@@ -12,7 +12,7 @@ import {
   waitingText,
 } from '@handover/core';
 import { authorityStatus, idOf, type Observation } from '@handover/engine';
-import { type Instant, instant } from '@handover/material';
+import { type Instant, instant, isoSeconds } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
@@ -24,7 +24,6 @@ export type AnyStatus =
   | Readonly<Record<string, unknown>>;
 export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-const iso = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 const shortened = (text: string, most = 1_000): string =>
   text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 
@@ -37,7 +36,7 @@ export const conditionsOf = (
   verdicts.map((verdict) => ({
     ...verdict,
     message: shortened(verdict.message),
-    lastTransitionTime: iso(now),
+    lastTransitionTime: isoSeconds(now),
     observedGeneration: generation,
   }));
 
@@ -155,11 +154,11 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
     generations: generations.map((generation) => ({
       ...generation,
       role: generation.role as 'current',
-      notBefore: iso(instant(Date.parse(generation.notBefore))),
-      notAfter: iso(instant(Date.parse(generation.notAfter))),
+      notBefore: isoSeconds(instant(Date.parse(generation.notBefore))),
+      notAfter: isoSeconds(instant(Date.parse(generation.notAfter))),
       ...(generation.trustedUntil === undefined
         ? {}
-        : { trustedUntil: iso(instant(Date.parse(generation.trustedUntil))) }),
+        : { trustedUntil: isoSeconds(instant(Date.parse(generation.trustedUntil))) }),
       ...(generation.trustedFor === undefined
         ? {}
         : { trustedFor: generation.trustedFor.map((text) => shortened(text)) }),
@@ -168,7 +167,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
     blockedBy: plan.blockedBy.slice(0, MOST_NAMED).map(({ consumer, waitsFor, since }) => ({
       consumer: shortened(consumer),
       waitsFor: shortened(waitsFor),
-      since: iso(since),
+      since: isoSeconds(since),
     })),
     workloads: {
       ready: consumers.filter(({ name }) => !waiting.has(name)).length,
@@ -186,7 +185,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
 const endOf = (held: LeafSeen | undefined, renewAt: number, now: Instant): readonly Verdict[] => {
   if (held === undefined) return [];
   const level = closeness(renewalDueAt(held, renewAt), held.notAfter, now);
-  const message = `it expires at ${iso(held.notAfter)} and has not been renewed`;
+  const message = `it expires at ${isoSeconds(held.notAfter)} and has not been renewed`;
   return [
     ...(level === undefined ? [] : [verdict('ExpiringSoon', true, 'NotRenewed', message)]),
     ...(level === 'Critical' ? [verdict('Critical', true, 'NotRenewed', message)] : []),
@@ -219,9 +218,14 @@ export const statusOfLeaves = (
         : held === undefined
           ? verdict('Ready', false, 'NotIssuedYet', 'no leaf has been issued yet')
           : observation.now >= held.notAfter
-            ? verdict('Ready', false, 'Expired', `its leaf expired at ${iso(held.notAfter)}`)
+            ? verdict('Ready', false, 'Expired', `its leaf expired at ${isoSeconds(held.notAfter)}`)
             : observation.now < held.notBefore
-              ? verdict('Ready', false, 'NotYetValid', `its leaf is not valid before ${iso(held.notBefore)}`)
+              ? verdict(
+                  'Ready',
+                  false,
+                  'NotYetValid',
+                  `its leaf is not valid before ${isoSeconds(held.notBefore)}`,
+                )
               : observation.record === undefined
                 ? verdict('Ready', false, 'AuthorityNotReady', 'its Authority has no CA; see its status')
                 : verdict(
@@ -238,9 +242,9 @@ export const statusOfLeaves = (
         ? {}
         : {
             fingerprint: held.fingerprint,
-            notBefore: iso(held.notBefore),
-            notAfter: iso(held.notAfter),
-            renewAt: iso(instant(Math.round(renewalDueAt(held, leaf.spec.renew.at)))),
+            notBefore: isoSeconds(held.notBefore),
+            notAfter: isoSeconds(held.notAfter),
+            renewAt: isoSeconds(instant(Math.round(renewalDueAt(held, leaf.spec.renew.at)))),
           }),
       conditions: conditionsOf(
         declared,

@@ -15,7 +15,7 @@ import {
   targetsOf,
   toldOfPlatform,
 } from '@handover/engine';
-import { keyOf, type Place, type Plural, placeOf } from '../objects/place.ts';
+import { type Plural, placeKey, placeOf } from '../objects/place.ts';
 import { issuedLeaves, passwordSecrets } from '../resources/password-secrets.ts';
 import { type ResolvedResources, sourcesOf } from '../resources/resolved-resources.ts';
 
@@ -29,9 +29,6 @@ const authoritiesOf = ({ spec }: TrustBundle): readonly ResourceKey[] =>
 /** The resources whose passes write a bundle: its authorities, or else the TrustBundle itself. */
 const keepersOf = (bundle: TrustBundle): readonly ResourceKey[] =>
   isStatic(bundle) ? [{ kind: 'TrustBundle', id: bundle.metadata.name }] : authoritiesOf(bundle);
-
-const nameOf = (place: Pick<Place, 'plural' | 'namespace' | 'name'>): string =>
-  `${place.plural} ${keyOf(place)}`;
 
 /** Keys by name, each once. */
 class KeysBy<K extends Key> {
@@ -60,9 +57,9 @@ export class WorkIndex {
     trustNamespace: string,
     platform: boolean,
   ) {
-    this.#gates = new Map(gates.map((gate) => [nameOf(gate), gate.part]));
+    this.#gates = new Map(gates.map((gate) => [placeKey(gate), gate.part]));
     const { authorities, trustBundles, tlsProfiles } = catalogue;
-    const touches = (object: string, key: Key): void => this.#byObject.add(nameOf(placeOf(object)), key);
+    const touches = (object: string, key: Key): void => this.#byObject.add(placeKey(placeOf(object)), key);
     for (const [id, authority] of authorities) {
       touches(ownBundleOf(authority), authorityKey(id));
       this.#byState.add(id, authorityKey(id));
@@ -76,11 +73,11 @@ export class WorkIndex {
     for (const bundle of trustBundles) {
       for (const key of keepersOf(bundle)) {
         for (const object of targetsOf(bundle, catalogue)) touches(object, key);
-        for (const source of sourcesOf(bundle, trustNamespace)) this.#byObject.add(nameOf(source), key);
+        for (const source of sourcesOf(bundle, trustNamespace)) this.#byObject.add(placeKey(source), key);
         for (const { id } of authoritiesOf(bundle)) this.#byState.add(id, key);
       }
     }
-    for (const { place, key } of passwordSecrets(catalogue)) this.#byObject.add(nameOf(place), key);
+    for (const { place, key } of passwordSecrets(catalogue)) this.#byObject.add(placeKey(place), key);
     this.keys = [...(told.length === 0 ? [] : [PLATFORM]), ...keysOf(catalogue)];
   }
 

@@ -7,7 +7,7 @@ import type { Workloads } from './workload-cache.ts';
 
 export type SelectedWorkload = ProfileWorkload & { readonly version: string };
 
-const nameOf = ({ kind, namespace, name }: Pick<Workload, 'kind' | 'namespace' | 'name'>): string =>
+const workloadId = ({ kind, namespace, name }: Pick<Workload, 'kind' | 'namespace' | 'name'>): string =>
   `${kind} ${namespace}/${name}`;
 
 const isSelected = ({ metadata, spec }: TlsProfile, { namespace, labels }: Workload): boolean =>
@@ -59,7 +59,7 @@ export const selectedBy = (
     else made.push(pod);
   }
   return selected.map((workload) => {
-    const id = nameOf(workload);
+    const id = workloadId(workload);
     const own = pods.get(id) ?? [];
     const isReader = reads(profile, workload);
     const first = isReader

@@ -12,7 +12,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 export const quoted = (path: string): string =>
   /^[\w./@:+,-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 
-const nameOf = (uid: number): string => (uid === 0 ? 'root' : String(uid));
+const userName = (uid: number): string => (uid === 0 ? 'root' : String(uid));
 
 /** `place`: a directory that others may share, in which one file of ours is to lie. */
 type Role = 'parent' | 'itself' | 'place';
@@ -21,10 +21,10 @@ type Role = 'parent' | 'itself' | 'place';
 export function refuseChangeable(path: string, facts: FileFacts, uid: OwnUser, role: Role): void {
   const isLink = facts.kind === 'link';
   if (uid !== undefined && facts.uid !== uid && facts.uid !== 0) {
-    const chown = `chown ${isLink ? '-h ' : ''}${nameOf(uid)} ${quoted(path)}`;
+    const chown = `chown ${isLink ? '-h ' : ''}${userName(uid)} ${quoted(path)}`;
     throw new EngineError(
       'HOME_FOREIGN_OWNER',
-      `${path} belongs to user ${facts.uid}, and that user could change what ${nameOf(uid)} does; run as that user, or check the contents and ${chown}`,
+      `${path} belongs to user ${facts.uid}, and that user could change what ${userName(uid)} does; run as that user, or check the contents and ${chown}`,
       { path },
     );
   }

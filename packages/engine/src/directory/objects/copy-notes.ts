@@ -37,7 +37,7 @@ export class CopyNotes {
     if (digests.join() === noted.join()) return;
     await this.#files.makeDirectory(this.#directory, 0o700);
     const text = `${JSON.stringify({ path, digests })}\n`;
-    await replaceFile(this.#files, this.#directory, this.#nameOf(path), text, 0o600);
+    await replaceFile(this.#files, this.#directory, this.#fileName(path), text, 0o600);
   }
 
   /** Keeps what another program put at the path, before it is replaced. */
@@ -69,7 +69,7 @@ export class CopyNotes {
     });
   }
 
-  #nameOf(path: string): string {
+  #fileName(path: string): string {
     return `${hex(path).slice(0, 32)}.json`;
   }
 
@@ -81,7 +81,7 @@ export class CopyNotes {
 
   /** A damaged note counts as none: then the file is another's. */
   #notedOf(path: string): readonly string[] {
-    const bytes = this.#files.read(`${this.#directory}/${this.#nameOf(path)}`);
+    const bytes = this.#files.read(`${this.#directory}/${this.#fileName(path)}`);
     if (bytes === undefined) return [];
     try {
       const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));

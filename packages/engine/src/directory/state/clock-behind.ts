@@ -1,10 +1,8 @@
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import type { AuthorityId, AuthorityRecord } from '../../snapshot/home.ts';
 
 const SLACK_MS = 3_600_000;
-const iso = (at: number): string => new Date(at).toISOString();
-
 /** A clock that is behind what was written here would make certificates that are not yet valid, or end them early. */
 export const refuseClockBehind = (
   now: Instant,

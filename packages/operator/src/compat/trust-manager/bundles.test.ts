@@ -9,7 +9,7 @@ import { BUNDLE_CRD } from '../../../test/trust-manager/crd.ts';
 import { OWN_CASES } from '../../../test/trust-manager/own-cases.ts';
 import type { OwnCase, OwnWorld } from '../../../test/trust-manager/own-world.ts';
 import { joined, newCas, Scene, TARGET_KEY } from '../../../test/trust-manager/world.ts';
-import { BundleKeeper } from './bundle-keeper.ts';
+import { BundleReconciler } from './bundle-reconciler.ts';
 import { DefaultCasFile } from './default-cas.ts';
 import { FollowedBundles } from './followed-bundles.ts';
 
@@ -54,7 +54,9 @@ const open = async (more: {
   await followed.start(end.signal);
   const events: ControllerEvent[] = [];
   const now = () => clock.now();
-  const ended = new BundleKeeper({ followed, kube, now, on: (event) => events.push(event) }).run(end.signal);
+  const ended = new BundleReconciler({ followed, kube, now, on: (event) => events.push(event) }).run(
+    end.signal,
+  );
   onTestFinished(async () => {
     end.abort();
     await ended;

@@ -20,7 +20,7 @@ interface Made {
 }
 
 /** Keeps the targets of trust-manager's Bundles, for as long as this replica leads. */
-export class BundleKeeper {
+export class BundleReconciler {
   readonly #options: WriterOptions;
   readonly #queue: WorkQueue;
   readonly #made = new Map<string, Made>();
@@ -34,7 +34,7 @@ export class BundleKeeper {
       now,
       clock: kube.clock,
       random: Math.random,
-      work: (name) => this.#keep(name),
+      work: (name) => this.#reconcile(name),
       onError: (name, error, retryAt) => on({ kind: 'failed', what: `Bundle ${name}`, error, retryAt }),
       laneOf: (name) => name,
       limits: { inAll: 4, each: 4 },
@@ -57,7 +57,7 @@ export class BundleKeeper {
     );
   }
 
-  async #keep(name: string): Promise<Instant | undefined> {
+  async #reconcile(name: string): Promise<Instant | undefined> {
     const { followed, now } = this.#options;
     const bundle = followed.bundle(name);
     if (bundle?.going === true) return undefined;
