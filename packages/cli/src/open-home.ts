@@ -25,7 +25,7 @@ export interface HomeFlags extends KubeFlags, AskedFlags {
 export interface OpenHome {
   readonly home: Home;
   readonly read: ReadSnapshot;
-  /** Reads the resources anew, where no watch does. */
+  /** Reads the resources again, where no watch does. */
   reload(): void;
   /** Opens what carries requests out, here or in another process. */
   worker(): Promise<Worker>;

@@ -57,7 +57,7 @@ class Connections {
   }
 
   /**
-   * Acts on grpc-js like a server's GOAWAY: calls under way finish, the next call connects anew. grpc-js listens for one only when it has the server's
+   * Acts on grpc-js like a server's GOAWAY: calls under way finish, the next call makes a new connection. grpc-js listens for one only when it has the server's
    * settings. When no session is found (a newer Node), the connection serves on.
    */
   #retire(socket: Socket, loads: number): void {

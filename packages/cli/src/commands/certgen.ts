@@ -25,8 +25,8 @@ export const define: Define = (command, context) => {
       `
 One run for a Job, a CronJob or a script. Each run creates what is missing, renews what is due, and advances a rotation as
 far as is safe; Secrets of another program stay as they are. --overwrite starts a rotation, and adopts existing Secrets
-whose CA key is lost: their CA is trusted first, and replaced later. No run ends with exit 0 over an expired certificate,
-a Leaf that its Authority refuses, or a resource that names one which is not declared.
+whose CA key is lost: their CA is trusted first, and replaced later. Exits non-zero if any certificate is expired, if an Authority
+refuses a Leaf, or if a resource names another one that is not declared.
 
 On Kubernetes the CA is in a Secret of the Job's own namespace (change it with --operator-namespace). Every run updates the
 caBundle of a webhook. A workload that reads its files only when it starts is restarted once per rotation; the run waits for

@@ -41,7 +41,7 @@ export const define: Define = (command, context) => {
   waitOptions(
     homeOptions(command)
       .argument('<auth>', 'the authority: namespace/name')
-      .option('--id <id>', 'id of the rotation: the same id never rotates twice'),
+      .option('--id <id>', 'id of the rotation, its idempotency key: the same id never rotates twice'),
   )
     .addHelpText(
       'after',

@@ -25,7 +25,7 @@ const constraintsIn = (wrapped: Uint8Array | undefined): readonly Uint8Array[] =
   );
 };
 
-// An authority issues many leaves; decoding its key anew for each would cost more than signing them.
+// An authority issues many leaves; decoding its key again for each would cost more than signing them.
 const known = new WeakMap<Certificate, CaParts>();
 
 /** What issuing needs of a CA beyond the values `Certificate` has. Anything but a CA is refused. */

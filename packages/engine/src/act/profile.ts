@@ -82,7 +82,7 @@ const heldIn = (stored: StoredObject | undefined): ProfileHeld | undefined => {
   return { ...held, changedAt: record.changedAt, intact: hashOf(data) === held.hash };
 };
 
-/** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to read them anew. */
+/** Reads, plans, acts: writes the files of a profile, or stamps workloads that have to restart to read them. */
 export async function reconcileProfile(
   home: Home,
   snapshot: Snapshot,

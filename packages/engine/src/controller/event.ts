@@ -12,7 +12,7 @@ import type { AuthorityOutcome } from './reconcile.ts';
 export type ControllerEvent =
   | { readonly kind: 'started'; readonly identity: string }
   | { readonly kind: 'leading'; readonly held: boolean }
-  /** The resources were read anew. */
+  /** The resources were read again. */
   | { readonly kind: 'loaded'; readonly catalogue: Catalogue }
   | {
       readonly kind: 'acted';

@@ -19,7 +19,7 @@ export type Key =
   | Of<'CertificateRequest'>
   /** Facts about the platform, in every namespace that asks for them. */
   | { readonly kind: 'Platform' }
-  /** Reading the resources anew. */
+  /** Reading the resources again. */
   | { readonly kind: 'Resources' }
   /** Single bundles of a resource at rest. */
   | { readonly kind: 'Drift'; readonly of: ResourceKey };

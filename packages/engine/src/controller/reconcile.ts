@@ -71,7 +71,7 @@ const clockWasSet = (id: AuthorityId): HandoverError =>
 /** Soon enough for the reason to be seen and told, while the home remembers it. */
 const REFUSED_AGAIN_MS = 2_000;
 
-/** At once while something was done; what was refused elsewhere is tried again later, so that it keeps no loop busy. */
+/** At once while something was done; what was refused elsewhere is tried again later, to avoid a hot loop. */
 const againFor = ({ actions, wakeAt }: Plan, now: Instant, refused: number): Instant | undefined => {
   if (actions.length > refused) return now;
   if (refused === 0) return wakeAt;
@@ -95,7 +95,7 @@ export async function reconcile(
   const failures: unknown[] = [];
   const refused: Refused[] = [];
   await inParallel(made.actions, CONCURRENT_WRITES, async (action) => {
-    // A CA would be dated by a clock that the plan knows nothing of.
+    // The clock changed since planning; don't mint with it.
     if (isSwap(action) && home.clock.steadySince() !== observation.seen.steadySince) {
       failures.push(clockWasSet(id));
       return;
@@ -112,7 +112,7 @@ export async function reconcile(
       else failures.push(error);
     });
   });
-  // Nor does it keep other programs from hearing of theirs.
+  // Run reload hooks even if some writes failed.
   const tellAt = home.teller === undefined ? undefined : await home.teller.tell(await home.fresh(), id);
   if (failures.length > 0) throw failures.find(isConflict) ?? failures[0];
   const { record } = observation;

@@ -218,7 +218,7 @@ interface ConsentSeen {
 export const anchorsOf = ({ certificates }: Adoption): readonly Anchor[] => certificates.map(anchorOf);
 
 /**
- * Objects of this authority, in its own namespace, that hold CAs while its state is gone. Beginning anew would replace these CAs in
+ * Objects of this authority, in its own namespace, that hold CAs while its state is gone. A new first generation would replace these CAs in
  * one go, so that every peer that has not reloaded fails: the owner decides.
  */
 export const orphanedBy = (

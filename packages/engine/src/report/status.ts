@@ -49,7 +49,7 @@ const issuerNumber = (observation: Observation, object: ObjectSeen | undefined):
 const expiringIn = ({ notes }: Pick<Plan, 'notes'>): Closeness | null =>
   (['Critical', 'ExpiringSoon'] as const).find((level) => notes.some(({ code }) => code === level)) ?? null;
 
-/** When time alone ends what a step waits for. A hook that fails dates its files anew until it has told its program of them. */
+/** When time alone ends what a step waits for. A hook that fails dates its files again and again until its program has been told of them. */
 export const dueIn = (
   { hooks, seen, responsibilities, now }: Observation,
   made: Plan,

@@ -148,7 +148,7 @@ const sights = new WeakMap<StoredObject, Remembered>();
 
 /**
  * An object as the planner sees it. As long as the data is as we wrote it, the record that was written with it is the
- * whole truth and nothing is parsed; else the data is read anew, and nothing in it is older than now.
+ * whole truth and nothing is parsed; else the data is read again, and nothing in it is older than now.
  */
 export const seenAs = (
   id: ObjectId,

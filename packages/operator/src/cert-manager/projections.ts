@@ -76,7 +76,7 @@ const projectConditions = (object: CertificateRequest | CertManagerCertificate):
     return [{ type, status: bounded(status) ?? '', ...more }];
   });
 
-/** Nothing of requests for other issuers. The signer reads a request anew: its contents are not kept. */
+/** Nothing of requests for other issuers. The signer reads a request again: its contents are not kept. */
 export const projectRequest = (request: CertificateRequest): CertificateRequest | undefined => {
   const issuerRef = projectRef(request.spec?.issuerRef);
   if (issuerRef.group !== ISSUER.group) return undefined;

@@ -178,7 +178,7 @@ export class RequestSigner {
   }
 }
 
-/** What is wrong with a request as a Leaf is wrong with the request. */
+/** Maps schema errors to a refused request. */
 const refusing = <T>(read: () => T): T => {
   try {
     return read();

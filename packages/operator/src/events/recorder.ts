@@ -131,7 +131,7 @@ export class EventRecorder {
 
   #failed(error: unknown): void {
     const { signal, onError } = this.#options;
-    // The Event to be counted on has gone: it is written anew after SAME_MS.
+    // The Event to count on is gone: it is written again after SAME_MS.
     if (isCode(error, 'KUBE_NOT_FOUND')) return;
     if (this.#broken || signal.aborted) return;
     this.#broken = true;

@@ -45,7 +45,7 @@ export class Resolver {
     return resolved;
   }
 
-  /** As the caches have them; reads them anew after `forget`. */
+  /** As the caches have them; reads them again after `forget`. */
   async resolved(): Promise<ResolvedResources> {
     if (this.#last !== undefined) return this.#last;
     if (this.#reading !== undefined) return this.#reading;

@@ -83,7 +83,7 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
     const name = stateName(id);
     throw new OperatorError(
       'STATE_OF_ANOTHER',
-      `Authority ${id} was deleted and made again, and the CA of the old one is kept for it alone; to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${AUTHORITY_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
+      `Authority ${id} was deleted and created again, and this Secret holds the state of the deleted Authority (its UID differs); to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${AUTHORITY_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
       { path: id, retry: 'later' },
     );
   }

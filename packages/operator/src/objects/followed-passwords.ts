@@ -34,7 +34,7 @@ interface Kept {
   readonly stop: AbortController;
   watched: boolean;
   due: boolean;
-  /** Whether somebody wanted it before it was read. */
+  /** Whether it was wanted before it was read. */
   awaited: boolean;
   readAt: number | undefined;
   found: FoundPassword | undefined;
@@ -42,14 +42,14 @@ interface Kept {
 
 export interface FollowedPasswordsOptions {
   readonly kube: Kube;
-  /** Another password than before, or the first one for somebody who waits: `namespace/name` of its Secret. */
+  /** Another password than before, or the first one that was waited for: `namespace/name` of its Secret. */
   readonly onChange?: ((secret: string) => void) | undefined;
   readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
 }
 
 /**
- * Passwords that resources name, read one after the other in each namespace: nobody waits for them but the object that needs
- * one, and a namespace that names many delays its own.
+ * Passwords that resources name, read one after the other in each namespace: only the object that needs
+ * one waits for it, and a namespace that names many delays its own.
  */
 export class FollowedPasswords {
   readonly #options: FollowedPasswordsOptions;
@@ -117,7 +117,7 @@ export class FollowedPasswords {
   }
 
   async #readAll(namespace: string): Promise<void> {
-    // Whoever calls may not have named all of them yet.
+    // The caller may not have named all of them yet.
     await Promise.resolve();
     while (!this.#signal.aborted) {
       const all = this.#of(namespace);

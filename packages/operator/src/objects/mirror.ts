@@ -67,7 +67,7 @@ export class Mirror implements Source {
     this.#wide.set(plural, { informers, stop });
   }
 
-  /** The API server serves a kind in another version, or no longer, or now: it is watched anew. Single objects are by `follow`. */
+  /** The API server serves a kind in another version, or no longer, or now: its watch starts again. Single objects are by `follow`. */
   async again(plural: Plural): Promise<void> {
     this.#wide.get(plural)?.stop.abort();
     this.#wide.delete(plural);

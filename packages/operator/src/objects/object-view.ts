@@ -104,7 +104,7 @@ export class ObjectView {
     if (keptIn !== this.#options.namespace && !mayAdopt(id))
       return `it is kept by the operator of namespace ${keptIn}; stop that one, or set ${ADOPT}: "true" on the resource that asks for this object`;
     if (held.overBudget === true) return OVER_BUDGET;
-    if (held.immutable) return 'it is immutable; delete it, and it is made anew';
+    if (held.immutable) return 'it is immutable; delete it and Handover recreates it';
     const met = this.#obstacles.why(id, now());
     if (met !== undefined) return met;
     const fight = this.#contention.standoff(id, now());

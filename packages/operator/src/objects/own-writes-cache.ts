@@ -13,8 +13,8 @@ interface Answer {
 const UNHEARD_MS = 10_000;
 
 /**
- * A cache with what we know better: the answers to our own writes, until the cache has moved on; and what a conflict showed
- * to be out of date, which is asked for anew. Otherwise the same write would be sent twice.
+ * Read-your-writes overlay on the informer cache: the answers to our own writes, until the cache has moved on; and what a conflict showed
+ * to be out of date: that object is asked for again. Otherwise the same write would be sent twice.
  */
 export class OwnWritesCache implements Source {
   readonly #cache: Source;

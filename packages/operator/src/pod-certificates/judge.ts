@@ -153,7 +153,7 @@ export const judge = (request: PodRequest, circumstances: Circumstances): Verdic
   if (pod === undefined || pod.metadata.uid !== request.pod.uid) return { is: 'moot' };
   const wrong = contradiction(request, pod);
   if (wrong !== undefined)
-    return failed('PodMismatch', `${wrong}; delete the pod, so that the kubelet asks anew`);
+    return failed('PodMismatch', `${wrong}; delete the pod, so that the kubelet asks again`);
   if (request.possession === undefined)
     return failed(
       'MalformedRequest',

@@ -65,7 +65,7 @@ export class CustomResources implements Declarations {
     );
     for (const informer of this.#resources) {
       informer.on('changed', ({ before, after }) => {
-        // Our own writes of status change nothing that we read. One that was made anew meanwhile begins with generation 1 again.
+        // Our own writes of status change nothing that we read. An object that was recreated meanwhile begins with generation 1 again.
         const isSame = before?.generation === after?.generation && before?.uid === after?.uid;
         if (!isSame || !sameAnnotations(before, after)) onChange((after ?? before)?.namespace);
       });

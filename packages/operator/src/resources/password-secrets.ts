@@ -33,7 +33,7 @@ export const issuedLeaves = ({ authorities, leaves, namespaces }: Catalogue): re
     return authority !== undefined && refusalOf(authority, leaf, namespaces) === undefined;
   });
 
-/** Secrets that hold the passwords of keystores: of those that are made, not of all that somebody asks for. */
+/** Secrets that hold the passwords of keystores: of those that are made, not of all that are asked for. */
 export const passwordSecrets = (catalogue: Catalogue): readonly PasswordSecret[] => [
   ...issuedLeaves(catalogue).flatMap((leaf) => {
     const { namespace } = leaf.metadata;

@@ -47,11 +47,11 @@ export class Drifts {
     this.#rests.set(work, { resolved, objects, observation: undefined });
   }
 
-  /** Other resources were read, which make a difference for `isConcerned` alone: the others rest as they did. */
-  resourcesRead(before: ResolvedResources, now: ResolvedResources, isConcerned: (key: Key) => boolean): void {
+  /** Other resources were read, which affect only `isAffected`: unaffected authorities keep their cached state. */
+  resourcesRead(before: ResolvedResources, now: ResolvedResources, isAffected: (key: Key) => boolean): void {
     for (const [work, rest] of this.#rests) {
       const id = rest.observation?.responsibilities.id;
-      if (id !== undefined && rest.resolved === before && !isConcerned({ kind: 'Authority', id }))
+      if (id !== undefined && rest.resolved === before && !isAffected({ kind: 'Authority', id }))
         this.#rests.set(work, { ...rest, resolved: now });
     }
   }

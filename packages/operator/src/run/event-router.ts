@@ -69,7 +69,7 @@ export class EventRouter {
     return this.#index?.of(place.plural, keyOf(place)) ?? [];
   }
 
-  /** Reads the resources anew. */
+  /** Reads the resources again. */
   async reindex(home: KubeHome): Promise<Reindexed> {
     const { namespace, scope = {} } = this.#options;
     const { trustNamespace = namespace, declarations } = scope;

@@ -23,7 +23,7 @@ interface Seen {
   readonly consumers: readonly ConsumerFound[];
 }
 
-/** Times of proofs move with every look: they alone are no news. */
+/** Ignore timestamp-only changes: times of proofs move with every observation. */
 const newsIn = (consumers: readonly ConsumerFound[]): string =>
   JSON.stringify(consumers, (key, value: unknown) =>
     key === 'at' || key === 'workloadVersion' ? undefined : value,
@@ -170,7 +170,7 @@ export async function readRecordedEvidence(
   } catch (error) {
     throw new OperatorError(
       'SEEN_UNREADABLE',
-      `ConfigMap ${namespace}/${evidenceConfigMapName(authority)} cannot be read; delete it, the operator writes it anew`,
+      `ConfigMap ${namespace}/${evidenceConfigMapName(authority)} cannot be read; delete it, the operator recreates it`,
       {
         path: evidenceConfigMapName(authority),
         cause: error,

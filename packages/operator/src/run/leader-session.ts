@@ -241,7 +241,7 @@ export class LeaderSession {
     };
   }
 
-  /** Single bundles of a resource at rest. A pass over the resource follows, and tells what this one could not put right. */
+  /** Single bundles of a resource at rest. A full reconcile follows and reports what is left. */
   async #repairDrift(of: ResourceKey): Promise<Result> {
     let right = false;
     try {

@@ -52,8 +52,7 @@ export class Operator {
     const worry = this.#worry === undefined ? '' : `: ${this.#worry}`;
     if (this.#home === undefined) return [`the API server has not answered yet${worry}`];
     const { keys, session } = this.#router;
-    if (!this.#home.synced || keys === undefined)
-      return [`the first look at the cluster is not over yet${worry}`];
+    if (!this.#home.synced || keys === undefined) return [`the caches are not synced yet${worry}`];
     if (this.#lease?.held !== true) {
       const another = this.#lease?.holder !== undefined && this.#lease.holder !== this.#options.identity;
       return this.#led || another ? [] : [`no replica leads yet${worry}`];

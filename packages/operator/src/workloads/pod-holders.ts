@@ -80,7 +80,7 @@ const remarkOn = ({ sources, refused, leaf }: Holder): string | undefined => {
   if (refused)
     return 'its request was refused, and the kubelet asks no more for this pod; correct what its Events name, and delete it';
   if (sources > 1)
-    return `the pod has ${sources} certificates of this Authority, and no request says which volume it is for; a pod that is created anew has none of the old CA`;
+    return `the pod has ${sources} certificates of this Authority, and no request says which volume it is for; a new pod has none of the old CA`;
   return leaf === undefined
     ? 'which certificate it has is not known until the kubelet refreshes it; a shorter lifetime shortens this'
     : undefined;

@@ -15,7 +15,7 @@ interface Written {
 /** Workloads of deleted namespaces are forgotten in the end. */
 const MOST_KNOWN = 2_000;
 
-/** Stamps of profiles that were written here, and which of them another program took off again. After a restart it begins anew. */
+/** Stamps of profiles that were written here, and which of them another program took off again. After a restart it begins empty. */
 export class ProfileStamps {
   readonly #written = new Map<string, Written>();
 

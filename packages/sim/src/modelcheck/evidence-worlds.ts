@@ -4,7 +4,7 @@ import { worldOf } from './build.ts';
 import type { ModelWorld, Nature } from './model.ts';
 import { hot, promised, stubborn } from './natures.ts';
 
-/** Nobody knows of it; it only presents, because a verifier that misses two rotations is refused. */
+/** It is unknown to the planner; it only presents, because a verifier that misses two rotations is refused. */
 const shy: Nature = { reload: 'unknown', presents: 'sb', hidden: true, neverReloads: true };
 /** Its pods carry a stamp that this authority did not make. */
 const restored = (stamped: Stamp): Nature & { pods: number } => ({ ...stubborn('sb'), pods: 1, stamped });

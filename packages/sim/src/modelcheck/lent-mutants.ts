@@ -90,7 +90,7 @@ export const lentMutants: readonly Mutant[] = [
     worlds: ['a process with a leaf of its own that is not known any more'],
   },
   {
-    name: 'a Secret that is gone holds a rotation up although nobody is known to read it',
+    name: 'a Secret that is gone holds a rotation up although no reader of it is known',
     file: 'gates.js',
     from: 'writtenBy?.gone !== true',
     to: 'true',

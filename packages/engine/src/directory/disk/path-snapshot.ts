@@ -54,7 +54,7 @@ export const readPath = (files: PathReader, { path, most, follow = true }: PathQ
   }
 };
 
-/** The way as it was seen, for a check that goes it again. */
+/** Replays the recorded path for permission checks. */
 export const replayPath = ({ facts, targets, trouble }: PathSnapshot): PathReader => ({
   facts: (at) => {
     const found = facts.get(at);

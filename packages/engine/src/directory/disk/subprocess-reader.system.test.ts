@@ -107,7 +107,7 @@ test('sockets that accept and say nothing fail at once the next time, so that th
       ),
     );
   expect((await round()).at(-1)).toMatch(
-    /was not asked within 10 s, because others before it did not answer/,
+    /timed out in the queue after 10 s, because files before it did not answer/,
   );
   const began = performance.now();
   expect((await round()).at(-1)).toBe('here');
@@ -167,7 +167,7 @@ describe.skipIf(!canHang)('On a file system that does not answer (needs root and
     // Most wait behind five others of their share, and are not asked any more.
     const said = await Promise.all(bad);
     const unasked = (path: string): string =>
-      `HandoverError FILE_NO_ANSWER ${path} was not asked within 10 s, because others before it did not answer; the next look asks it`;
+      `HandoverError FILE_NO_ANSWER ${path} timed out in the queue after 10 s, because files before it did not answer; it will be asked again`;
     expect(said).toEqual(
       paths.map((each, index) => (said[index] === silentAt(each) ? silentAt(each) : unasked(each))),
     );

@@ -25,7 +25,7 @@ export const IN_LINE_MS = 10_000;
 /** Why a path was not read, to be said after its name. */
 const WHY_UNREAD = {
   noAnswer: `did not answer within ${ANSWER_MS / 1_000} s; is its file system there?`,
-  unasked: `was not asked within ${IN_LINE_MS / 1_000} s, because others before it did not answer; the next look asks it`,
+  unasked: `timed out in the queue after ${IN_LINE_MS / 1_000} s, because files before it did not answer; it will be asked again`,
 } as const;
 
 export const unread = (path: string, why: keyof typeof WHY_UNREAD): HandoverError =>

@@ -33,7 +33,7 @@ export class HookRecords implements HookReader {
     this.#root = root;
   }
 
-  /** The record of an edited hook is void: it runs anew. */
+  /** The record of an edited hook is void: the hook runs again. */
   read(hook: Hook): HookRecord | undefined {
     const bytes = this.#files.read(`${this.#root}/${fileOf(hook.name)}`);
     if (bytes === undefined) return undefined;

@@ -38,7 +38,7 @@ const usersOf = (
 
 /**
  * Where the resources of a directory say that consumers are asked. What a file or a socket says is believed only if its program put it
- * there: where every user can create files, as in /tmp, it must belong to a user whom we know; elsewhere the owner of the folder vouches for it.
+ * there: where every user can create files, as in /tmp, it must belong to a known user; elsewhere the owner of the folder vouches for it.
  */
 export const statedPlaces =
   (

@@ -168,7 +168,7 @@ export class BundleReconciler {
       bundles,
       { name, subresource: 'status' },
       {
-        // The uid: never into a Bundle that was made anew under the same name.
+        // The uid: never into a Bundle that was recreated under the same name.
         apply: { apiVersion, kind: 'Bundle', metadata: { name, uid }, status },
         force: true,
         fieldManager: TRUST_MANAGER.manager,

@@ -24,7 +24,7 @@ const named = async (
   return { kind, id, data: new Map([...decoded(found.binaryData), ...texts]) };
 };
 
-/** Reads from the trust namespace alone, and anew: contents are not kept. */
+/** Reads from the trust namespace alone, each time: contents are not kept. */
 export const sourcesOf = (kube: KubeReader, followed: FollowedBundles): Sources => {
   const namespace = followed.options.trustNamespace;
   const selected = async (kind: SourceKind, selector: Selector): Promise<readonly SourceObject[]> => {
