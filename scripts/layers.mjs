@@ -37,6 +37,7 @@ export const FOLDERS = {
     'certgen',
     'directory',
   ],
+  runtime: ['status', 'files', 'clients', 'servers', 'kubernetes', 'register'],
   'engine/directory': ['disk', 'state', 'resources', 'requests', 'objects', 'hooks', BESIDE],
   operator: [
     'objects',

@@ -10,14 +10,14 @@ import {
   type ServerInterceptingCall,
   type ServerInterceptor,
 } from '@grpc/grpc-js';
-import { type ClientSource, SOURCE, type TlsMaterial } from './client-source.ts';
-import { combine } from './combine.ts';
-import { Drain } from './drain.ts';
-import { withFreshTrust } from './fresh-trust.ts';
+import { type ClientSource, SOURCE, type TlsMaterial } from './clients/client-source.ts';
+import { combine } from './clients/combine.ts';
+import { Drain } from './clients/drain.ts';
+import { withFreshTrust } from './clients/fresh-trust.ts';
 import type { Identity } from './identity.ts';
 import { refuseOn } from './only-node.ts';
-import { ServedConnections, sessionServed } from './serve-drain.ts';
-import { TICKET_KEY_BYTES, ticketKeysFor } from './ticket-keys.ts';
+import { ServedConnections, sessionServed } from './servers/serve-drain.ts';
+import { TICKET_KEY_BYTES, ticketKeysFor } from './servers/ticket-keys.ts';
 import type { TlsProfile } from './tls-profile.ts';
 import type { Trust } from './trust.ts';
 

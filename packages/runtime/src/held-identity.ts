@@ -1,4 +1,4 @@
-import { follow } from './follower.ts';
+import { follow } from './files/follower.ts';
 import { Identity } from './identity.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';

@@ -1,15 +1,15 @@
 import type { Agent } from 'node:https';
 import type { SecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import { type ClientSource, type Pems, SOURCE, TlsMaterial } from './client-source.ts';
-import { type HotDispatcherOptions, hotDispatcher, loadUndici } from './dispatcher.ts';
-import { hotFetch } from './fetch.ts';
-import { Followed } from './followed.ts';
-import type { Follower } from './follower.ts';
-import type { Loaded, Material } from './follower-spec.ts';
-import { HotAgent, type HotAgentOptions } from './https-agent.ts';
-import { OWNERS } from './server-contexts.ts';
-import { type LiveTlsOptions, liveTlsOptions } from './tls-options.ts';
+import { type ClientSource, type Pems, SOURCE, TlsMaterial } from './clients/client-source.ts';
+import { type HotDispatcherOptions, hotDispatcher, loadUndici } from './clients/dispatcher.ts';
+import { hotFetch } from './clients/fetch.ts';
+import { HotAgent, type HotAgentOptions } from './clients/https-agent.ts';
+import { type LiveTlsOptions, liveTlsOptions } from './clients/tls-options.ts';
+import { Followed } from './files/followed.ts';
+import type { Follower } from './files/follower.ts';
+import type { Loaded, Material } from './files/follower-spec.ts';
+import { OWNERS } from './servers/server-contexts.ts';
 
 /** Material that verifies a server and may show a certificate. Loading made, and so checked, the context. */
 export interface ClientMaterial extends Material {

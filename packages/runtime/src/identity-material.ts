@@ -9,12 +9,12 @@ import {
   parseCertificates,
   parsePem,
 } from '@handover/material';
-import { contextOf, type Pems } from './client-source.ts';
+import { contextOf, type Pems } from './clients/client-source.ts';
 import { RuntimeError } from './error.ts';
+import { inFile, mustNotBeBlank } from './files/in-file.ts';
+import type { FileContents } from './files/read-files.ts';
 import type { ClientMaterial } from './hot-client.ts';
-import { inFile, mustNotBeBlank } from './in-file.ts';
-import type { FileContents } from './read-files.ts';
-import { isoTime } from './status.ts';
+import { isoTime } from './status/status.ts';
 import { readBundle } from './trust.ts';
 
 export interface IdentityMaterial extends ClientMaterial {

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { Server } from 'node:tls';
 import { mustBePath, mustBeTlsServer, mustKnowOptions } from './arguments.ts';
-import { CONTEXT_OPTIONS } from './client-source.ts';
-import { follow } from './follower.ts';
+import { CONTEXT_OPTIONS } from './clients/client-source.ts';
+import { follow } from './files/follower.ts';
 import { HotClient } from './hot-client.ts';
 import { type IdentityLabel, type IdentityMaterial, readIdentity } from './identity-material.ts';
 import { refuseOn } from './only-node.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
-import { type Beside, type ServeOptions, serve } from './serve.ts';
-import { BESIDE, leafStatus, type SourceStatus, type StatusSource } from './status.ts';
+import { type Beside, type ServeOptions, serve } from './servers/serve.ts';
+import { BESIDE, leafStatus, type SourceStatus, type StatusSource } from './status/status.ts';
 import { anchorsOf } from './trust.ts';
 
 const MAX_IDENTITY_BYTES = 4 * 1024 * 1024;

@@ -1,7 +1,7 @@
-export { type InCluster, type InClusterOptions, inCluster } from './in-cluster.ts';
+export { type InCluster, type InClusterOptions, inCluster } from './kubernetes/in-cluster.ts';
 export {
   type HotKubeConfigOptions,
   hotKubeConfig,
   type KubeConfigLike,
   kubeConfigSources,
-} from './kube-config.ts';
+} from './kubernetes/kube-config.ts';

@@ -3,8 +3,8 @@ import { files, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 
 const ours = vi.hoisted(() => ({ isBroken: false }));
-vi.mock('./client-source.ts', async (original) => {
-  const real = await original<typeof import('./client-source.ts')>();
+vi.mock('./clients/client-source.ts', async (original) => {
+  const real = await original<typeof import('./clients/client-source.ts')>();
   const contextOf: typeof real.contextOf = (...args) => {
     if (ours.isBroken) throw new TypeError('x is not a function');
     return real.contextOf(...args);

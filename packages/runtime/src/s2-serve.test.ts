@@ -14,19 +14,19 @@ import { KINDS } from '../test/servers.ts';
 import { chatter, type Heard, hearing } from '../test/talking.ts';
 import type { Volume } from '../test/volume.ts';
 import { eventually, listen, ok, readByte } from '../test/world.ts';
+import * as read from './files/read-files.ts';
+import type { Watched } from './files/resolve-path.ts';
 import { credentials } from './grpc.ts';
 import type { Identity } from './index.ts';
-import * as read from './read-files.ts';
-import type { Watched } from './resolve-path.ts';
 
 /** Five times the bound of the scenario: a swapped file is in use within 1 s. */
 const WITHIN_MS = 5_000;
 const HOUR = 3_600_000;
 
 const watch = vi.hoisted(() => ({ isDeaf: false }));
-vi.mock('./read-files.ts', { spy: true });
-vi.mock('./watch-directories.ts', async (original) => {
-  const { DirectoryWatches } = await original<typeof import('./watch-directories.ts')>();
+vi.mock('./files/read-files.ts', { spy: true });
+vi.mock('./files/watch-directories.ts', async (original) => {
+  const { DirectoryWatches } = await original<typeof import('./files/watch-directories.ts')>();
   class Mutant extends DirectoryWatches {
     constructor(changed: (kind: Watched) => void) {
       super((kind) => {

@@ -7,7 +7,7 @@ import { MockCa } from '../test/mock-ca.ts';
 import { eventually, ok, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
 
 // A handshake that fails would force a reload, and hide how long the watch takes.
-vi.mock('./fresh-trust.ts', () => ({
+vi.mock('./clients/fresh-trust.ts', () => ({
   withFreshTrust: (source: { current(): unknown }, attempt: (material: unknown) => unknown) =>
     attempt(source.current()),
 }));

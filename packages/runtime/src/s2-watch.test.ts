@@ -6,7 +6,7 @@ import { type Adapter, EVERY_CLIENT } from '../test/adapters.ts';
 import { Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, ok, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
-import type { Watched } from './resolve-path.ts';
+import type { Watched } from './files/resolve-path.ts';
 
 /** Five times the bound of the scenario: a swapped file is in use within 1 s. */
 const WITHIN_MS = 5_000;
@@ -14,13 +14,13 @@ const WITHIN_MS = 5_000;
 const watch = vi.hoisted(() => ({ mode: 'good' as 'good' | 'none' | 'deaf' }));
 
 // A handshake that fails would force a reload, and hide that no event came. The poll is a minute away.
-vi.mock('./fresh-trust.ts', () => ({
+vi.mock('./clients/fresh-trust.ts', () => ({
   withFreshTrust: (source: { current(): unknown }, attempt: (material: unknown) => unknown) =>
     attempt(source.current()),
 }));
 
-vi.mock('./watch-directories.ts', async (original) => {
-  const { DirectoryWatches } = await original<typeof import('./watch-directories.ts')>();
+vi.mock('./files/watch-directories.ts', async (original) => {
+  const { DirectoryWatches } = await original<typeof import('./files/watch-directories.ts')>();
   class Mutant extends DirectoryWatches {
     constructor(changed: (kind: Watched) => void) {
       super((kind) => {

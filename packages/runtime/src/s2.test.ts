@@ -7,10 +7,10 @@ import { ADAPTERS, type Client, EVERY_CLIENT } from '../test/adapters.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { Volume } from '../test/volume.ts';
 import { eventually, ok, type Target, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+import * as files from './files/read-files.ts';
 import { inCluster } from './kubernetes.ts';
-import * as files from './read-files.ts';
 
-vi.mock('./read-files.ts', { spy: true });
+vi.mock('./files/read-files.ts', { spy: true });
 
 const one = new MockCa('one');
 const two = new MockCa('two');

@@ -1,4 +1,4 @@
-import { follow } from './follower.ts';
+import { follow } from './files/follower.ts';
 import { openHeldIdentity } from './held-identity.ts';
 import type { Identity } from './identity.ts';
 import { resolveFollowOptions } from './options.ts';

@@ -11,17 +11,17 @@ import {
 } from '@handover/material';
 import { mustBePath } from './arguments.ts';
 import { writeAtomically } from './atomic-write.ts';
-import type { ContextOptions } from './client-source.ts';
-import { Followed } from './followed.ts';
-import { type Follower, follow } from './follower.ts';
-import type { Material } from './follower-spec.ts';
-import { inFile, mustNotBeBlank } from './in-file.ts';
+import type { ContextOptions } from './clients/client-source.ts';
+import { Followed } from './files/followed.ts';
+import { type Follower, follow } from './files/follower.ts';
+import type { Material } from './files/follower-spec.ts';
+import { inFile, mustNotBeBlank } from './files/in-file.ts';
+import { readSmallFile } from './files/read-files.ts';
+import { PathResolver } from './files/resolve-path.ts';
 import { type FollowOptions, type ResolvedFollowOptions, resolveFollowOptions } from './options.ts';
 import type { Failure } from './outcome.ts';
-import { readSmallFile } from './read-files.ts';
-import { PathResolver } from './resolve-path.ts';
-import type { SourceStatus } from './status.ts';
-import { tlsSupport } from './tls-support.ts';
+import { tlsSupport } from './servers/tls-support.ts';
+import type { SourceStatus } from './status/status.ts';
 import { warn } from './warn.ts';
 
 const MAX_PROFILE_BYTES = 64 * 1024;

@@ -2,13 +2,13 @@ import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { mustBePath } from './arguments.ts';
 import { RuntimeError } from './error.ts';
-import { Followed } from './followed.ts';
-import { follow } from './follower.ts';
-import type { FollowerEvents, Material } from './follower-spec.ts';
-import { mustNotBeBlank } from './in-file.ts';
+import { Followed } from './files/followed.ts';
+import { follow } from './files/follower.ts';
+import type { FollowerEvents, Material } from './files/follower-spec.ts';
+import { mustNotBeBlank } from './files/in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
 import type { TokenReloadedEvent } from './outcome.ts';
-import type { SourceStatus } from './status.ts';
+import type { SourceStatus } from './status/status.ts';
 
 const MAX_TOKEN_BYTES = 64 * 1024;
 

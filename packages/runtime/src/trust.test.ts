@@ -5,10 +5,10 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { next, Scope } from '../test/fixture.ts';
 import { MockCa } from '../test/mock-ca.ts';
 import { eventually, get, httpsServer, ok, UNKNOWN_AUTHORITY, wordsOf } from '../test/world.ts';
+import * as files from './files/read-files.ts';
 import { type KeptEvent, openTrust } from './index.ts';
-import * as files from './read-files.ts';
 
-vi.mock('./read-files.ts', { spy: true });
+vi.mock('./files/read-files.ts', { spy: true });
 
 const one = new MockCa('one');
 const two = new MockCa('two');

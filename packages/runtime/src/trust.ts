@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
 import { type Bundle, type Certificate, parseBundle } from '@handover/material';
 import { mustBeBoolean, mustBePath } from './arguments.ts';
-import { contextOf } from './client-source.ts';
+import { contextOf } from './clients/client-source.ts';
 import { RuntimeError } from './error.ts';
-import { follow } from './follower.ts';
+import { follow } from './files/follower.ts';
+import { inFile, mustNotBeBlank } from './files/in-file.ts';
+import type { FileContents } from './files/read-files.ts';
 import { type ClientMaterial, HotClient } from './hot-client.ts';
-import { inFile, mustNotBeBlank } from './in-file.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
-import type { FileContents } from './read-files.ts';
 import { bundledRoots, type Roots, systemRootsFile } from './roots.ts';
-import type { SourceStatus } from './status.ts';
+import type { SourceStatus } from './status/status.ts';
 
 /** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5 MB. */
 const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;

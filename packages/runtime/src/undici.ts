@@ -1,6 +1,6 @@
 import { Agent, Dispatcher } from 'undici';
-import { SOURCE } from './client-source.ts';
-import { type HotDispatcherOptions, hotDispatcher } from './dispatcher.ts';
+import { SOURCE } from './clients/client-source.ts';
+import { type HotDispatcherOptions, hotDispatcher } from './clients/dispatcher.ts';
 import type { Identity } from './identity.ts';
 import type { Trust } from './trust.ts';
 

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { freePort } from '@handover/test-api-server';
-import { birthOf } from '../src/cluster-process.ts';
 import type { StatusDocument } from '../src/index.ts';
+import { birthOf } from '../src/status/cluster-process.ts';
 import { eventually } from './world.ts';
 
 /** A program that starts others, and does what the test tells it, one line for each command. It knows nothing of this package. */

@@ -1,4 +1,4 @@
-import { type Instant, iso } from '@handover/material';
+import { iso } from '@handover/material';
 import type { HistoryStep } from './history.ts';
 
 /** A step as status shows it. */

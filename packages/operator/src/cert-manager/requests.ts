@@ -9,16 +9,7 @@ import {
   signExternal,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import {
-  after,
-  type Duration,
-  day,
-  duration,
-  HandoverError,
-  type Instant,
-  isoSeconds,
-  second,
-} from '@handover/material';
+import { after, type Duration, day, duration, HandoverError, isoSeconds, second } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { askedBy } from './asked.ts';

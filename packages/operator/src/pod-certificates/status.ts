@@ -1,5 +1,5 @@
 import type { ExternalLeaf } from '@handover/engine';
-import { type Instant, isoSeconds, minute, second } from '@handover/material';
+import { type Instant, isoSeconds, minute } from '@handover/material';
 import { cutMessage } from '../events/event.ts';
 import type { Refused } from './judge.ts';
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
-import { partsOf } from './known-texts.ts';
+import { partsOf } from '../servers/known-texts.ts';
 
 type Key = string | Buffer | { readonly pem: string | Buffer; readonly passphrase?: string };
 

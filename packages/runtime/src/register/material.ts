@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import type { SecureContext, SecureContextOptions } from 'node:tls';
 import * as tls from 'node:tls';
 import { type Clock, encodePem } from '@handover/material';
-import { SOURCE } from '../client-source.ts';
+import { SOURCE } from '../clients/client-source.ts';
 import { systemClock } from '../clock.ts';
 import type { Identity } from '../identity.ts';
-import type { Shown } from '../status.ts';
-import { sessionIdContextFor, ticketKeysFor } from '../ticket-keys.ts';
+import { asLeaf, asSet, isText, KnownTexts, partsOf, withoutCertificates } from '../servers/known-texts.ts';
+import { sessionIdContextFor, ticketKeysFor } from '../servers/ticket-keys.ts';
+import type { Shown } from '../status/status.ts';
 import type { TlsProfile } from '../tls-profile.ts';
 import type { Trust } from '../trust.ts';
 import { keysBeside } from './keys.ts';
-import { asLeaf, asSet, isText, KnownTexts, partsOf, withoutCertificates } from './known-texts.ts';
 import { Unfollowed } from './unfollowed.ts';
 
 export interface Sources {

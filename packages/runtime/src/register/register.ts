@@ -1,10 +1,10 @@
 import { isMainThread } from 'node:worker_threads';
 import { systemClock } from '../clock.ts';
-import { withDefaultTrust } from '../default-trust.ts';
 import { openIdentity } from '../identity.ts';
 import { refuseOn } from '../only-node.ts';
-import { shownOf } from '../status.ts';
-import { joinProgram } from '../status-program.ts';
+import { withDefaultTrust } from '../status/default-trust.ts';
+import { joinProgram } from '../status/program.ts';
+import { shownOf } from '../status/status.ts';
 import { openTlsProfile } from '../tls-profile.ts';
 import { openTrust } from '../trust.ts';
 import { isPreload, passOn } from './children.ts';

@@ -1,5 +1,5 @@
 import { RuntimeError } from '../error.ts';
-import type { StatusOptions } from '../status-server.ts';
+import type { StatusOptions } from '../status/server.ts';
 
 /** The environment variables of `@handover/runtime/register`. */
 export interface Settings {

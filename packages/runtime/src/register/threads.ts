@@ -1,7 +1,7 @@
 import { BroadcastChannel, threadId, type Worker } from 'node:worker_threads';
 import { type Clock, instant } from '@handover/material';
-import { ageOf, type Shown, type SourceStatus } from '../status.ts';
-import { distinct } from '../status-document.ts';
+import { distinct } from '../status/document.ts';
+import { ageOf, type Shown, type SourceStatus } from '../status/status.ts';
 import { warn } from '../warn.ts';
 
 /** Reaches every thread of this process, and no other process. */

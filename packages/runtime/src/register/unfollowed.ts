@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type Clock, HandoverError, instant, parseCertificate } from '@handover/material';
-import { FrozenTrust } from '../frozen-trust.ts';
-import { ageOf, isoTime, leafStatus, type SourceStatus, type StatusSource } from '../status.ts';
+import { FrozenTrust } from '../status/frozen-trust.ts';
+import { ageOf, isoTime, leafStatus, type SourceStatus, type StatusSource } from '../status/status.ts';
 
 /** A program that makes a context for each connection may hold the old text for a while without one. */
 const HOLD_MS = 3_600_000;
