@@ -23,14 +23,17 @@ export type { Blocker } from './gates.ts';
 export {
   type ClockDoubt,
   type ConsumerSeen,
+  Contended,
   FOREIGN_SPEC,
   type InstanceSeen,
   type LeafSeen,
   type ObjectSeen,
   type Observed,
+  type Obstacle,
   type Proof,
   type Reload,
   type ShownLeaf,
+  sameObstacle,
   type Unread,
   type WrittenBy,
 } from './observed.ts';

@@ -3,6 +3,25 @@ import type { Anchor, AuthorityState } from './authority.ts';
 import type { Stamp } from './stamp.ts';
 
 /** An anchor in a bundle, and since when it has been there without a break (the home's clock). */
+/** Another program keeps changing an object back, so that we pause. `toString()` is the only place that renders it. */
+export class Contended {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
+
+  toString(): string {
+    return `Contended: ${this.message}`;
+  }
+}
+
+/** Why an object cannot be written: a sentence, or a fight over it. */
+export type Obstacle = string | Contended;
+
+export const sameObstacle = (a: Obstacle | undefined, b: Obstacle | undefined): boolean =>
+  a === b || (a instanceof Contended && b instanceof Contended && a.message === b.message);
+
 export interface HeldAnchor {
   readonly fingerprint: string;
   readonly since: Instant;
@@ -71,7 +90,7 @@ export interface ObjectSeen {
   /** Another program made it, or changed it since it was written. */
   readonly edited?: true;
   /** Why it cannot be written now (forbidden, owned by another program). */
-  readonly obstacle?: string;
+  readonly obstacle?: Obstacle;
   /** Outside the authority's namespace: it can delay a step for a bounded time only. */
   readonly elsewhere?: boolean;
   /** No Leaf asks for it any more, and pods that mount it are all that can be seen of its readers. */

@@ -2,7 +2,7 @@ import { type Duration, duration, hour, type Instant, minute, TLS_PROFILE_HASH }
 import { RELOAD } from '../contract/marks.ts';
 import { Clock } from '../plan/clock.ts';
 import type { Blocker } from '../plan/gates.ts';
-import type { Reload } from '../plan/observed.ts';
+import type { Obstacle, Reload } from '../plan/observed.ts';
 import { lengthOf } from '../plan/waiting.ts';
 
 /** A workload that a TLSProfile's selector selects. */
@@ -45,7 +45,7 @@ export interface ProfileSeen {
   /** Whether the object holds exactly what it should, other files than the profile included. */
   readonly written: boolean;
   /** Why it cannot be written. */
-  readonly obstacle?: string | undefined;
+  readonly obstacle?: Obstacle | undefined;
   readonly workloads: readonly ProfileWorkload[];
   readonly clockSteadySince?: Instant | undefined;
 }

@@ -1,3 +1,4 @@
+import type { Obstacle } from '@handover/core';
 import type { HandoverError } from '@handover/material';
 import { EngineError } from '../error.ts';
 import type { FileData, Home, ObjectId, ObjectRecord, StoredObject } from '../snapshot/home.ts';
@@ -8,7 +9,7 @@ import { digestOf } from '../snapshot/stored-object.ts';
 export const holdsFiles = (stored: StoredObject | undefined, data: FileData): boolean =>
   stored?.record?.digest === digestOf(data) && digestOf(stored.data) === digestOf(data);
 
-export const obstacleError = (id: ObjectId, obstacle: string): HandoverError =>
+export const obstacleError = (id: ObjectId, obstacle: Obstacle): HandoverError =>
   new EngineError('OBJECT_OBSTACLE', `${id}: ${obstacle}`, { path: id, retry: 'later' });
 
 /** Keeps the files of an object at exactly `data`. True when they had to be written. */

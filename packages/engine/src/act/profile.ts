@@ -1,5 +1,6 @@
 import { getCurves, hash } from 'node:crypto';
 import { getCiphers } from 'node:tls';
+import type { Obstacle } from '@handover/core';
 import { type ProfileHeld, type ProfilePlan, planProfile, type TlsProfile } from '@handover/core';
 import {
   HandoverError,
@@ -53,7 +54,7 @@ export interface ProfileOutcome {
   readonly plan: ProfilePlan;
   /** Hash of what is written, once the plan is carried out. */
   readonly hash: string | undefined;
-  readonly obstacle: string | undefined;
+  readonly obstacle: Obstacle | undefined;
 }
 
 const MOST_ROLLOUTS = 3;

@@ -35,8 +35,8 @@ const DEBOUNCE_MS = 50;
 
 const isOf =
   ({ metadata }: TrustBundle) =>
-  ({ name }: Hook): boolean =>
-    name === `TrustBundle ${metadata.name}`;
+  ({ bundle }: Hook): boolean =>
+    bundle === metadata.name;
 
 /** Tells of objects that others had changed, and of files of theirs that lay where `objects` are written. */
 const tellRepairs = (
@@ -196,9 +196,7 @@ async function passOver(home: DirectoryHome, on: Listener, keys: readonly Resour
 /** What a hook tells of: its end may let them go on. */
 const keysFor = (hook: Hook): readonly ResourceKey[] => [
   ...hook.authorities.map((id) => ({ kind: 'Authority', id }) as const),
-  ...(hook.name.startsWith('TrustBundle ')
-    ? [{ kind: 'TrustBundle', id: hook.name.slice('TrustBundle '.length) } as const]
-    : []),
+  ...(hook.bundle === undefined ? [] : [{ kind: 'TrustBundle', id: hook.bundle } as const]),
 ];
 
 /** Runs the directory until `signal`, and ends after the write under way. The caller holds the lock. */

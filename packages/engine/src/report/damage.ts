@@ -153,7 +153,7 @@ export const bundleDamage = (
 ): readonly string[] => [
   ...Object.values(unread),
   ...troublesIn(object, false, data ?? {}, now, (name) => name in unread),
-  ...(obstacle === undefined ? othersIn(object, data ?? {}, belong) : [obstacle]),
+  ...(obstacle === undefined ? othersIn(object, data ?? {}, belong) : [String(obstacle)]),
   ...damage,
 ];
 
@@ -193,7 +193,7 @@ export const damageIn = (observation: Observation): readonly Damage[] => {
   const damaged = [...new Set([...leaves.keys(), ...bundles.keys()])].flatMap((object) => {
     const obstacle = obstacles.get(object);
     const troubles = damageOf(observation, object);
-    return [...troubles, ...(obstacle === undefined ? [] : [obstacle])].map((problem) => ({
+    return [...troubles, ...(obstacle === undefined ? [] : [String(obstacle)])].map((problem) => ({
       object,
       problem,
     }));

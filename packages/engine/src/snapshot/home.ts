@@ -1,4 +1,4 @@
-import type { AuthorityState, LeafSeen, ObjectSeen, Stamp } from '@handover/core';
+import type { AuthorityState, LeafSeen, ObjectSeen, Obstacle, Stamp } from '@handover/core';
 import type { Certificate, Instant } from '@handover/material';
 import type { HistoryStep } from '../ledger/history.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -73,7 +73,7 @@ export interface StoredObject {
   /** Files that could not be read, whose bytes count as none: why, in a sentence. */
   readonly unread?: Readonly<Record<string, string>>;
   /** Why it cannot be written. */
-  readonly obstacle?: string;
+  readonly obstacle?: Obstacle;
 }
 
 export interface ObjectWriter {

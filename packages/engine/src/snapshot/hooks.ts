@@ -15,6 +15,8 @@ export type Change = 'leaf' | 'trust';
 export interface Hook {
   /** `Leaf default/web`, `Authority default/mesh` for its own bundle, `TrustBundle company`. */
   readonly name: string;
+  /** The TrustBundle that it belongs to. */
+  readonly bundle?: string;
   readonly reload: ReloadHook;
   readonly objects: readonly ObjectId[];
   /** Authorities whose CAs are in the files; none: a bundle of other sources. */
@@ -111,6 +113,7 @@ export const hooksIn = (catalogue: Catalogue): readonly Hook[] => [
     return [
       {
         name: `TrustBundle ${bundle.metadata.name}`,
+        bundle: bundle.metadata.name,
         reload,
         objects: targetsOf(bundle, catalogue),
         authorities,

@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { FOREIGN_SPEC, type LeafSeen, type ObjectSeen } from '@handover/core';
+import { FOREIGN_SPEC, type LeafSeen, type ObjectSeen, type Obstacle, sameObstacle } from '@handover/core';
 import {
   bytesOf,
   type Certificate,
@@ -140,7 +140,7 @@ const foreignLeaf = (
 interface Remembered {
   readonly id: ObjectId;
   readonly authority: AuthorityId;
-  readonly obstacle: string | undefined;
+  readonly obstacle: Obstacle | undefined;
   readonly seen: ObjectSeen;
 }
 
@@ -156,10 +156,11 @@ export const seenAs = (
   authority: AuthorityId,
   known: readonly Certificate[],
   now: Instant,
-  obstacle: string | undefined = stored.obstacle,
+  obstacle: Obstacle | undefined = stored.obstacle,
 ): ObjectSeen => {
   const last = sights.get(stored);
-  if (last?.id === id && last.authority === authority && last.obstacle === obstacle) return last.seen;
+  if (last?.id === id && last.authority === authority && sameObstacle(last.obstacle, obstacle))
+    return last.seen;
   const base = { id, version: stored.version, ...(obstacle === undefined ? {} : { obstacle }) };
   const { record } = stored;
   const revision = record?.revisions[authority];

@@ -1,4 +1,5 @@
 import type { Blocker, ConsumerSeen, Note, Plan, Stamp } from '@handover/core';
+import { Contended, type Obstacle } from '@handover/core';
 import type { AuthorityOutcome } from '@handover/engine';
 import { hour, type Instant, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
@@ -11,7 +12,7 @@ interface Scene extends Partial<Plan> {
   readonly revision?: number;
   readonly generations?: number;
   readonly consumers?: readonly Partial<ConsumerSeen>[];
-  readonly obstacles?: Readonly<Record<string, string>>;
+  readonly obstacles?: Readonly<Record<string, Obstacle>>;
   readonly refused?: readonly { readonly leaf: string; readonly why: string }[];
 }
 
@@ -202,13 +203,12 @@ test('a passed deadline is an Event beside the step that it causes', () => {
 
 test('an Event reports a fight over an object when it begins, and not again for each next try', () => {
   const tell = teller();
-  expect(tell({ obstacles: { x: 'Contended: old-pod keeps it (next try at 1)', y: 'forbidden' } })).toEqual([
-    'Contended: x: old-pod keeps it (next try at 1)',
-    'CannotWrite: y: forbidden',
-  ]);
-  expect(tell({ obstacles: { x: 'Contended: old-pod keeps it (next try at 2)', y: 'forbidden' } })).toEqual(
-    [],
-  );
+  expect(
+    tell({ obstacles: { x: new Contended('old-pod keeps it (next try at 1)'), y: 'forbidden' } }),
+  ).toEqual(['Contended: x: old-pod keeps it (next try at 1)', 'CannotWrite: y: forbidden']);
+  expect(
+    tell({ obstacles: { x: new Contended('old-pod keeps it (next try at 2)'), y: 'forbidden' } }),
+  ).toEqual([]);
 });
 
 test('a refusal is an Event of the refused Leaf', () => {

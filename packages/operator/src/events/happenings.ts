@@ -1,5 +1,6 @@
 import {
   type Action,
+  Contended,
   closeness,
   covers,
   explain,
@@ -180,9 +181,10 @@ const worriesIn = (observation: Observation, plan: Plan): readonly Worry[] => [
       ? []
       : [
           {
-            code: obstacle.startsWith('Contended') ? 'Contended' : 'CannotWrite',
             object,
-            message: obstacle.replace(/^Contended: /, ''),
+            ...(obstacle instanceof Contended
+              ? { code: 'Contended', message: obstacle.message }
+              : { code: 'CannotWrite', message: obstacle }),
           },
         ],
   ),

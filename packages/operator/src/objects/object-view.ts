@@ -1,4 +1,4 @@
-import { ADOPT } from '@handover/core';
+import { ADOPT, Contended, type Obstacle, sameObstacle } from '@handover/core';
 import {
   type Contention,
   digestOf,
@@ -59,7 +59,7 @@ export class ObjectView {
     const intact =
       watched && this.#annotated(id, held, entry?.record) && this.strangers(id, held).length === 0;
     const known = this.#known.get(held)?.get(id);
-    if (known?.intact === intact && known.stored.obstacle === obstacle) return known.stored;
+    if (known?.intact === intact && sameObstacle(known.stored.obstacle, obstacle)) return known.stored;
     const stored = {
       version: held.version,
       data: data ?? {},
@@ -95,7 +95,7 @@ export class ObjectView {
     return Object.keys(held.data).filter((name) => !ours.has(name) && !held.binary.includes(name));
   }
 
-  #obstacle(id: ObjectId, held: ObjectProjection, data: FileData | undefined): string | undefined {
+  #obstacle(id: ObjectId, held: ObjectProjection, data: FileData | undefined): Obstacle | undefined {
     const { now, mayAdopt } = this.#options;
     const place = placeOf(id);
     if (data === undefined)
@@ -110,7 +110,9 @@ export class ObjectView {
     const fight = this.#contention.standoff(id, now());
     // A manager that leaves our last write alone does not fight.
     if (fight !== undefined && held.entries[place.part]?.record.digest !== digestOf(data)) {
-      return `Contended: ${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`;
+      return new Contended(
+        `${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`,
+      );
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
     if (!foreign || mayAdopt(id) || this.#options.isWhole?.(id) === true) return undefined;

@@ -1,4 +1,4 @@
-import { MOST_NAMED, type TrustBundle } from '@handover/core';
+import { Contended, MOST_NAMED, type TrustBundle } from '@handover/core';
 import { bundleKeyOf, extrasOf, readableCertificates, targetsOf } from '@handover/engine';
 import { bundleOf } from '@handover/material';
 import type { KubeHome } from '../home/home.ts';
@@ -54,8 +54,8 @@ export const statusOfBundle = async (
     const refused = stored === undefined ? home.store.obstacles.last(id) : undefined;
     if (refused !== undefined) failing.push({ target: id, why: refused });
     else if (stored?.obstacle !== undefined) {
-      failing.push({ target: id, why: stored.obstacle });
-      if (stored.obstacle.startsWith('Contended')) contended.push(`${id}: ${stored.obstacle}`);
+      failing.push({ target: id, why: String(stored.obstacle) });
+      if (stored.obstacle instanceof Contended) contended.push(`${id}: ${stored.obstacle}`);
     } else if (stored?.record === undefined) failing.push({ target: id, why: 'not written yet' });
     else {
       ready++;

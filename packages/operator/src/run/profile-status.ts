@@ -1,4 +1,10 @@
-import { MOST_NAMED, type ProfilePlan, type TlsProfileResourceStatus, waitingText } from '@handover/core';
+import {
+  Contended,
+  MOST_NAMED,
+  type ProfilePlan,
+  type TlsProfileResourceStatus,
+  waitingText,
+} from '@handover/core';
 import type { ProfileOutcome } from '@handover/engine';
 import { HandoverError, type Instant, type ResolvedTlsProfile } from '@handover/material';
 import type { Declared } from '../resources/declared.ts';
@@ -23,8 +29,8 @@ const readyOf = ({ resolved, obstacle }: ProfileOutcome) => {
     return verdict(
       'Ready',
       false,
-      obstacle.startsWith('Contended') ? 'Contended' : 'ConfigMapNotOurs',
-      obstacle,
+      obstacle instanceof Contended ? 'Contended' : 'ConfigMapNotOurs',
+      String(obstacle),
     );
   return verdict('Ready', true, 'Written', 'the TLS profile is written');
 };

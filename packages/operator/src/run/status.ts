@@ -1,6 +1,7 @@
 import {
   type AuthorityResourceStatus,
   type Condition,
+  Contended,
   closeness,
   type LeafResourceStatus,
   type LeafSeen,
@@ -47,8 +48,8 @@ export const verdict = (type: string, good: boolean, reason: string, message: st
   message,
 });
 
-const contended = (obstacles: readonly string[]): readonly Verdict[] => {
-  const fights = obstacles.filter((obstacle) => obstacle.includes('Contended: '));
+const contended = (objects: Observation['seen']['objects']): readonly Verdict[] => {
+  const fights = obstaclesOf(objects.filter(({ obstacle }) => obstacle instanceof Contended));
   return fights.length === 0
     ? []
     : [verdict('Contended', true, 'ForeignManager', fights.slice(0, 3).join('; '))];
@@ -118,7 +119,8 @@ const obstaclesOf = (objects: Observation['seen']['objects']): readonly string[]
 export const statusOfAuthority = (declared: Declared, observation: Observation, plan: Plan): AnyStatus => {
   const { phase, generations, bundleHash, consumers, notReady } = authorityStatus(observation, plan);
   // What lies elsewhere is reported where it lies: on the Leaf or the TrustBundle.
-  const obstacles = obstaclesOf(observation.seen.objects.filter(({ elsewhere }) => elsewhere !== true));
+  const own = observation.seen.objects.filter(({ elsewhere }) => elsewhere !== true);
+  const obstacles = obstaclesOf(own);
   const waiting = new Set(plan.blockedBy.map(({ consumer }) => consumer));
   const [first] = plan.blockedBy;
   const ready =
@@ -175,7 +177,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
     },
     conditions: conditionsOf(
       declared,
-      [ready, blocked, ...contended(obstacles), ...notedIn(ownNotes(plan.notes, observation.seen.consumers))],
+      [ready, blocked, ...contended(own), ...notedIn(ownNotes(plan.notes, observation.seen.consumers))],
       observation.now,
     ),
   };
@@ -212,7 +214,7 @@ export const statusOfLeaves = (
         ? verdict(
             'Ready',
             false,
-            seen.obstacle.startsWith('Contended') ? 'Contended' : 'SecretNotOurs',
+            seen.obstacle instanceof Contended ? 'Contended' : 'SecretNotOurs',
             `Secret ${leaf.spec.secretName}: ${seen.obstacle}`,
           )
         : held === undefined

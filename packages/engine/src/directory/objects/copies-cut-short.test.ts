@@ -36,7 +36,7 @@ const made = (): string => {
 const here = (home: string): string => readFileSync(join(home, 'etc/web.pem'), 'utf8');
 const folder = (home: string, name = 'a'): string => join(home, 'out/default/secrets', name);
 const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
-  observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
+  observation.seen.objects.flatMap(({ obstacle }) => (obstacle === undefined ? [] : [String(obstacle)]));
 
 /** A disk on which nothing happens any more once the copy has been renamed into its place: the process was killed there. */
 const killedAfterCopy = (): Files => {

@@ -48,7 +48,7 @@ const made = (file = '{path: etc/web.pem}'): string => {
 const here = (home: string): string => readFileSync(join(home, 'etc/web.pem'), 'utf8');
 const there = (home: string): string => readFileSync(join(home, 'out/default/secrets/a/web.pem'), 'utf8');
 const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
-  observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
+  observation.seen.objects.flatMap(({ obstacle }) => (obstacle === undefined ? [] : [String(obstacle)]));
 
 test('A file at a path of its own holds what the folder holds, is the owner’s alone, and follows a rotation', async () => {
   const home = made();

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { Contended } from '@handover/core';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { obstacleError } from '../../act/exact-files.ts';
 import { EngineError, isCode } from '../../error.ts';
@@ -38,8 +39,9 @@ import { outputDamage } from './output-damage.ts';
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
 
-const CONTENDED =
-  'Contended: another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)';
+const CONTENDED = new Contended(
+  'another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)',
+);
 
 /** The derived objects of a directory home. */
 export class DirectoryObjects implements ObjectReader, ObjectWriter {

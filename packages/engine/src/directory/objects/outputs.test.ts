@@ -35,7 +35,7 @@ const change = (path: string, outputs: string): void =>
 const file = (path: string, name: string): Buffer => readFileSync(join(path, 'out/default/secrets/a', name));
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 const obstacles = ({ observation }: AuthorityOutcome): readonly string[] =>
-  observation.seen.objects.flatMap(({ obstacle }) => obstacle ?? []);
+  observation.seen.objects.flatMap(({ obstacle }) => (obstacle === undefined ? [] : [String(obstacle)]));
 
 test('Other formats of a Leaf lie beside the PEM, with the mode of the key, and are written once', async () => {
   const path = made(
