@@ -7,7 +7,7 @@ const ADAPTER = 'packages/runtime/src/clock.ts';
 /** Sources that need real time all the same, each with its reason. */
 export const EXCEPTIONS = {
   'packages/cli/src/metrics/protected.test.ts': 'watchers of the kernel tell of changed files',
-  'packages/dashboard/src/read-material.ts': 'yields after it has used a share of processor time',
+  'packages/dashboard/src/board.ts': 'yields after it has used a share of processor time',
   'packages/engine/src/directory/disk/subprocess-reader.ts':
     'deadlines on child processes, of which no test clock knows whether they are at work',
   'packages/dashboard/src/server.test.ts':

@@ -1,14 +1,23 @@
 import { HandoverError } from '@handover/material';
 import { CommanderError } from 'commander';
-import { asksJson, errorJson } from './asks-json.ts';
 import type { Context } from './context.ts';
 import { CliError, type CliErrorCode } from './error.ts';
 import { printable } from './printable.ts';
 
+/** Whether the arguments ask for JSON, wherever the option stands. */
+export const asksJson = (args: readonly string[]): boolean => {
+  const end = args.indexOf('--');
+  return args.slice(0, end === -1 ? args.length : end).includes('--json');
+};
+
+/** An error as `--json` has it. */
+export const errorJson = (code: string, message: string): string =>
+  JSON.stringify({ error: { code, message } });
+
 export const usageError = (message: string): HandoverError => new CliError('USAGE', message);
 
 /** How a failed run ends: one line, and its exit code. */
-export interface Ending {
+interface Ending {
   readonly code: string;
   readonly message: string;
   /** `CODE: what; why; what to do`. */

@@ -8,7 +8,7 @@ import { systemClock } from '@handover/runtime/clock';
 import { PROGRAM, RANDOM_INPUTS, temporaryFolder } from '@handover/test-api-server';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { build } from '../test/real-process.ts';
-import { STARTING_POINT } from './directory/starting-point.ts';
+import { STARTING_POINT } from './commands/init.ts';
 
 beforeAll(build, 120_000);
 

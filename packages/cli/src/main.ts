@@ -1,6 +1,6 @@
 import { uptime } from 'node:os';
 import { systemClock } from '@handover/runtime/clock';
-import { asksJson, errorJson } from './asks-json.ts';
+import { asksJson, errorJson } from './error-line.ts';
 import { type Program, run } from './run.ts';
 
 /** EX_SOFTWARE of sysexits.h. */

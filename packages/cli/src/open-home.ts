@@ -14,7 +14,7 @@ import type { Worker } from './carry-out.ts';
 import type { Context } from './context.ts';
 import { directory } from './directory/open-home.ts';
 import { usageError } from './error-line.ts';
-import { type KubeFlags, kubeOptions } from './kubernetes/flags.ts';
+import { type KubeFlags, kubeOptions } from './kubernetes/connect.ts';
 
 export interface HomeFlags extends KubeFlags, AskedFlags {
   readonly home: string;

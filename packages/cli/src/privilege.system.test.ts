@@ -10,7 +10,7 @@ import {
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { build, folder, handoverAs, isRoot, NOBODY } from '../test/real-process.ts';
-import { STARTING_POINT } from './directory/starting-point.ts';
+import { STARTING_POINT } from './commands/init.ts';
 
 beforeAll(build, 120_000);
 

@@ -1,5 +1,16 @@
-import { type Plan, sentenceOf, standings, waitGroups } from '@handover/core';
-import { authorityStatus, type Observation, type Verdicts } from '@handover/engine';
+import { type Action, type Plan, sentenceOf, standings, waitGroups } from '@handover/core';
+import {
+  answer,
+  authorityStatus,
+  bundleKeyOf,
+  certificatesKey,
+  digestOf,
+  type Material,
+  materialIn,
+  type Observation,
+  readableCertificates,
+  type Verdicts,
+} from '@handover/engine';
 import type {
   About,
   AuthorityPart,
@@ -11,9 +22,64 @@ import type {
 } from './document.ts';
 import { HistoryKeeper } from './history.ts';
 import { LogKeeper } from './log-keeper.ts';
-import { readMaterial } from './read-material.ts';
-import { repairsIn } from './repairs.ts';
 import { trustGrid } from './trust-grid.ts';
+
+interface Repair {
+  readonly object: string;
+  readonly what: 'changed' | 'deleted';
+}
+
+/** Objects that another program changed or deleted, and that these actions restore. */
+const repairsIn = (
+  actions: readonly Action[],
+  { stored }: Pick<Observation, 'stored'>,
+  known: ReadonlySet<string>,
+): readonly Repair[] =>
+  actions.flatMap((action): readonly Repair[] => {
+    if (action.kind !== 'write-bundle' && action.kind !== 'write-leaf') return [];
+    const found = stored.get(action.object);
+    if (found === undefined)
+      return known.has(action.object) ? [{ object: action.object, what: 'deleted' }] : [];
+    const { record } = found;
+    // Without an authentic record another program wrote it.
+    const changed = record === undefined ? known.has(action.object) : record.digest !== digestOf(found.data);
+    return changed ? [{ object: action.object, what: 'changed' }] : [];
+  });
+
+/** Work with leases and deadlines in the same thread waits no longer than this. */
+const TURN_MS = 10;
+
+/** Yields to other work after each turn. */
+const turns = (): (() => Promise<void>) => {
+  let began = performance.now();
+  return async () => {
+    if (performance.now() - began < TURN_MS) return;
+    await new Promise((resolve) => setImmediate(resolve));
+    began = performance.now();
+  };
+};
+
+/**
+ * What the objects of an observation hold, with a verdict on each chain against each distinct bundle. A thousand new leaves take a
+ * while to parse and verify, so other work runs in between. Results are kept for the next time.
+ */
+async function readMaterial(observation: Observation, verdicts: Verdicts): Promise<Material> {
+  const turn = turns();
+  for (const [id, { data }] of observation.stored) {
+    readableCertificates(data['tls.crt']);
+    readableCertificates(data[bundleKeyOf(id)]);
+    await turn();
+  }
+  const material = materialIn(observation);
+  const distinct = new Map([...material.bundles.values()].map((bundle) => [certificatesKey(bundle), bundle]));
+  for (const [object, chain] of material.chains) {
+    for (const bundle of distinct.values()) {
+      answer(verdicts, chain, bundle, material.purposes.get(object) ?? ['server'], observation.now);
+      await turn();
+    }
+  }
+  return material;
+}
 
 export interface BoardOptions {
   /** For the page's title. */

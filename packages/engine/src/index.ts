@@ -1,9 +1,9 @@
 export { act } from './act/act.ts';
-export { filesUnder } from './act/file-groups.ts';
 export { issuerWith } from './act/issuer.ts';
 export { keyMaker } from './act/key-maker.ts';
 export {
   factFiles,
+  filesUnder,
   type PlatformFacts,
   platformObjectIn,
   toldOfPlatform,
@@ -23,29 +23,29 @@ export {
   takingOver,
 } from './certgen/certgen.ts';
 export { envoyGateway, type RandomSecret } from './certgen/preset.ts';
-export { askAgainMs } from './controller/ask-again.ts';
 export { Controller, type Reconcilers, type Result } from './controller/controller.ts';
 export { type ControllerEvent, eventsOf, type Listener } from './controller/event.ts';
 export { type Key, keysOf, keyText, PLATFORM, RESOURCES, type ResourceKey } from './controller/key.ts';
 export {
   type AuthorityOutcome,
+  askAgainMs,
   converge,
+  isAtRest,
   isConflict,
   type Planner,
   type Refused,
   reconcile,
 } from './controller/reconcile.ts';
 export { repair } from './controller/repair.ts';
-export { isAtRest } from './controller/safe-from-cache.ts';
 export { adopt, handing, isAdopted } from './directory/adopt.ts';
 export { type ClockReport, clockReport, confirmClock } from './directory/confirm-clock.ts';
 export { diskFiles, type Files } from './directory/disk/files.ts';
+export type { DirectoryOptions } from './directory/home.ts';
 export { DirectoryHome } from './directory/home.ts';
-export type { DirectoryOptions } from './directory/home-options.ts';
 export { refuseFailedHooks } from './directory/hook-report.ts';
 export { refuseUnderHook } from './directory/requests/ack-hooks.ts';
 export { ackTarget } from './directory/requests/acks.ts';
-export { processHere } from './directory/requests/asker.ts';
+export { processHere } from './directory/requests/requests.ts';
 export { readDirectoryResources, readYaml } from './directory/resources/resources.ts';
 export { passOnce, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/state/steady-clock.ts';
@@ -61,16 +61,16 @@ export { type Issued, readDocument, UNKNOWN_ISSUER } from './evidence/read-docum
 export { startTls } from './evidence/start-tls.ts';
 export { askMetrics, askStatus } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
-export { entryOf, objectOf } from './ledger/entry.ts';
 export type { HistoryStep } from './ledger/history.ts';
 export type { IssuanceLog, IssuedEntry } from './ledger/issued-entry.ts';
+export { entryOf, objectOf } from './ledger/issued-entry.ts';
 export type { Asked, Known, Ledger } from './ledger/ledger.ts';
 export { adoptionFrom } from './observe/adoption.ts';
 export { type Observation, observe, observeWithRetry } from './observe/observe.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
-export { aheadIn } from './report/ahead.ts';
-export { type Damage, damageIn } from './report/damage.ts';
+export { type Damage, damageIn, staticDamage } from './report/damage.ts';
 export {
+  aheadIn,
   findingOf,
   findingsIn,
   type HealthFinding,
@@ -79,13 +79,12 @@ export {
   type Thresholds,
 } from './report/health.ts';
 export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
-export { notReadyIn } from './report/readiness.ts';
 export { remarksOn } from './report/settings-without-effect.ts';
-export { staticDamage } from './report/static-damage.ts';
 export {
   type AuthorityStanding,
   authorityStatus,
   dueIn,
+  notReadyIn,
   restOfStatus,
   standingOf,
   statusOf,
@@ -109,8 +108,13 @@ export { Contention } from './scheduling/contention.ts';
 export { FairSemaphore, type Limits } from './scheduling/fair-semaphore.ts';
 export { inParallel, tryAll } from './scheduling/in-parallel.ts';
 export { WorkQueue } from './scheduling/work-queue.ts';
-export { type BoundedServer, NO_SUCH_PAGE, type PageAnswer, serveBounded } from './serving/bounded-server.ts';
-export { hostIn } from './serving/hosts.ts';
+export {
+  type BoundedServer,
+  hostIn,
+  NO_SUCH_PAGE,
+  type PageAnswer,
+  serveBounded,
+} from './serving/bounded-server.ts';
 export { formatAuthority, parseAuthority } from './snapshot/authority-file.ts';
 export {
   authorityRef,

@@ -1,9 +1,91 @@
-import { injectableIn } from '@handover/core';
+import { ALL_SIGNERS, injectableIn, TRUST_MANAGER } from '@handover/core';
 import { CERT_MANAGER_RIGHTS } from './cert-manager-rights.ts';
 import { GROUP, KIND_TABLE } from './crds.ts';
-import { POD_RIGHTS } from './pod-rights.ts';
 import type { Feature, Reach, Row } from './row.ts';
-import { TRUST_MANAGER_RIGHTS } from './trust-manager-rights.ts';
+
+/** With `--compat trust-manager`. Reading and writing ConfigMaps and Secrets is a right of the operator anyway; deleting is not. */
+const TRUST_MANAGER_RIGHTS: readonly Row[] = [
+  {
+    reach: 'cluster',
+    group: TRUST_MANAGER.group,
+    resources: ['bundles'],
+    verbs: ['list', 'watch'],
+    feature: 'trust-manager',
+    why: 'Bundles, as users wrote them for trust-manager',
+  },
+  {
+    reach: 'cluster',
+    group: TRUST_MANAGER.group,
+    resources: ['bundles/status'],
+    verbs: ['patch'],
+    feature: 'trust-manager',
+    why: 'status of Bundles',
+  },
+  {
+    reach: 'cluster',
+    group: TRUST_MANAGER.group,
+    resources: ['bundles/finalizers'],
+    verbs: ['update'],
+    feature: 'trust-manager',
+    why: 'OpenShift asks for this before a Bundle may own its targets',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['configmaps'],
+    verbs: ['delete'],
+    feature: 'trust-manager',
+    why: 'ConfigMaps in namespaces that a Bundle no longer selects; the policy bundle-targets allows no other',
+  },
+  {
+    reach: 'watched',
+    group: '',
+    resources: ['secrets'],
+    verbs: ['delete'],
+    feature: 'secret-targets',
+    why: 'Secrets in namespaces that a Bundle no longer selects; the policy bundle-secrets allows no other',
+  },
+];
+
+const rowFor = { feature: 'pod-certificates' } as const;
+
+/** What it takes to sign PodCertificateRequests. */
+const POD_RIGHTS: readonly Row[] = [
+  {
+    ...rowFor,
+    reach: 'cluster',
+    group: 'certificates.k8s.io',
+    resources: ['podcertificaterequests'],
+    verbs: ['list', 'watch'],
+    why: 'which pods ask for a certificate, and which they got',
+    without: 'pod certificates: PodCertificateRequests are not signed',
+  },
+  {
+    ...rowFor,
+    reach: 'cluster',
+    group: 'certificates.k8s.io',
+    resources: ['podcertificaterequests/status'],
+    verbs: ['patch'],
+    why: 'the certificate, or the reason why there is none',
+  },
+  {
+    ...rowFor,
+    reach: 'cluster',
+    group: 'certificates.k8s.io',
+    resources: ['signers'],
+    verbs: ['sign'],
+    names: [ALL_SIGNERS],
+    why: 'without it the API server takes no answer; signers of other domains stay out of reach',
+  },
+  {
+    ...rowFor,
+    reach: 'cluster',
+    group: '',
+    resources: ['services'],
+    verbs: ['list', 'watch'],
+    why: 'the DNS names of a pod: those of the Services that select it',
+  },
+];
 
 const LOOK = ['get', 'list', 'watch'] as const;
 const ours = (scope: 'Namespaced' | 'Cluster', suffix = ''): readonly string[] =>
@@ -217,7 +299,7 @@ export const RIGHTS: readonly Row[] = [
   ...TRUST_MANAGER_RIGHTS,
 ];
 
-export interface RightsOptions {
+interface RightsOptions {
   /** Namespace the operator runs in. */
   readonly namespace: string;
   /** The only namespaces it looks at; undefined: the whole cluster. */

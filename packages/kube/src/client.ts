@@ -3,7 +3,6 @@ import { parseAnswer, subjectOf } from './answer.ts';
 import type { ServerClock } from './clock.ts';
 import { Discovery } from './discovery.ts';
 import { isCode, KubeError } from './error.ts';
-import { mustHold } from './fence.ts';
 import { apiVersionOf, type ResourceKind } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
@@ -30,6 +29,19 @@ import type {
 } from './requests.ts';
 import { type Call, type ConnectOptions, Session } from './session.ts';
 import { watchOnce } from './watch-once.ts';
+
+/** The current term. Throws when no term is held, or another than the given one. */
+function mustHold(fence: Fence, term?: number): number {
+  const now = fence.term;
+  if (now === undefined || (term !== undefined && now !== term)) {
+    throw new KubeError(
+      'LEASE_LOST',
+      'this process has lost its lease, so the write did not leave; wait until it leads again, then decide again',
+      { retry: 'later' },
+    );
+  }
+  return now;
+}
 
 const NO_KIND = { group: '', version: '', plural: '' };
 

@@ -43,7 +43,6 @@ export { LeaderLease, type LeadOptions, lead } from './lease.ts';
 export { type KubeObject, type ManagedFields, objectKeyOf } from './object.ts';
 export type { Rate } from './rate-limit.ts';
 export type { ReloadReport } from './reload-report.ts';
-export type { RequestReport } from './request-report.ts';
 export type { List, PatchOptions, WatchEvent } from './requests.ts';
-export type { ConnectOptions } from './session.ts';
+export type { ConnectOptions, RequestReport } from './session.ts';
 export type { Indexes, StoreChange } from './store.ts';

@@ -1,6 +1,6 @@
-import { type Clock, Listeners } from '@handover/material';
-import { aborted } from './api-error.ts';
-import { KubeError } from './error.ts';
+import { type Clock, type HandoverError, Listeners } from '@handover/material';
+import { type ApiStatus, aborted, apiCause } from './api-error.ts';
+import { isCode, KubeError } from './error.ts';
 import type { InformerEvents, InformerOptions, InformerState } from './informer-options.ts';
 import type { ResourceKind } from './kinds.ts';
 import type { KubeReader } from './kube.ts';
@@ -8,8 +8,26 @@ import { ListWatch } from './list-watch.ts';
 import type { KubeObject } from './object.ts';
 import { Projection } from './projection.ts';
 import { anyOf } from './wait.ts';
-import { classifyWatchError } from './watch-error.ts';
-import { step, type WatchInput, type WatchState } from './watch-state.ts';
+import { step, type WatchError, type WatchInput, type WatchState } from './watch-state.ts';
+
+const NO_STREAM = ['KUBE_STREAM_UNSUPPORTED', 'KUBE_INVALID', 'KUBE_BAD_REQUEST'];
+
+/** What an error means to the state machine of a watch. An unknown error is a refusal: wait and try again. */
+function classifyWatchError(error: Error, state: WatchState): WatchError {
+  if (isCode(error, 'KUBE_GONE')) return { kind: 'gone' };
+  if (isCode(error, 'KUBE_WATCH_SILENT')) return { kind: 'silent' };
+  const streaming = state.at === 'listing' && state.mode === 'stream';
+  if (streaming && NO_STREAM.includes((error as HandoverError).code)) return { kind: 'unsupported' };
+  if (apiCause(error) === undefined)
+    return { kind: isCode(error, 'KUBE_UNAVAILABLE') ? 'unreachable' : 'refused' };
+  const { causes, retryAfterSeconds } = (error.cause as ApiStatus).details ?? {};
+  // A server restored from a backup has lower versions than this informer. Its list is the truth now.
+  if (causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge')) return { kind: 'gone' };
+  return {
+    kind: 'refused',
+    ...(retryAfterSeconds === undefined ? {} : { after: retryAfterSeconds * 1000 }),
+  };
+}
 
 /** An informer, whatever it keeps. */
 export type AnyInformer = Pick<Informer, 'ready' | 'synced'> & { start(signal: AbortSignal): unknown };

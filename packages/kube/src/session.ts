@@ -10,8 +10,24 @@ import type { KubeConfig } from './kubeconfig/config.ts';
 import { Pools } from './pools.ts';
 import { type Rate, RateLimit } from './rate-limit.ts';
 import type { OnReload } from './reload-report.ts';
-import type { RequestReport, RequestSubject } from './request-report.ts';
 import { anyOf, wait } from './wait.ts';
+
+/** A request that was answered or failed. For metrics and logs. */
+export interface RequestReport {
+  readonly verb: string;
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly subresource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** 0: no answer. */
+  readonly status: number;
+  /** Milliseconds until the answer; for a watch, until its beginning. */
+  readonly ms: number;
+}
+
+export type RequestSubject = Omit<RequestReport, 'status' | 'ms'>;
 
 export interface Call {
   readonly subject: RequestSubject;

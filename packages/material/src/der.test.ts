@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { int, oid, tlv } from '../test/der-writer.ts';
-import { readTime } from './asn1-time.ts';
+import { readTime } from './certificate.ts';
 import { DerReader, readBitString, readBoolean, readIntegerHex, readOid } from './der.ts';
 
 const reader = (hex: string): DerReader => new DerReader(Buffer.from(hex, 'hex'));

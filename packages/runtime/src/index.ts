@@ -3,11 +3,10 @@ export type { ContextOptions } from './clients/client-source.ts';
 export type { HotDispatcherOptions } from './clients/dispatcher.ts';
 export type { HotAgentOptions } from './clients/https-agent.ts';
 export type { LiveTlsOptions } from './clients/tls-options.ts';
-export type { Wait } from './duration.ts';
-export type { ErrorCode } from './error-code.ts';
+export type { ErrorCode } from './error.ts';
 export type { FollowerEvents } from './files/follower-spec.ts';
 export { type Identity, type IdentityFiles, openIdentity } from './identity.ts';
-export type { FollowOptions } from './options.ts';
+export type { FollowOptions, Wait } from './options.ts';
 export type {
   CutEvent,
   CutReason,
@@ -18,7 +17,6 @@ export type {
   ReloadedEvent,
   TokenReloadedEvent,
 } from './outcome.ts';
-export type { Roots } from './roots.ts';
 export type { ServeOptions } from './servers/serve.ts';
 export type { ProcessStatus, StatusDocument } from './status/document.ts';
 export { statusMetrics } from './status/metrics.ts';
@@ -26,4 +24,5 @@ export { type StatusOptions, type StatusServer, serveStatus } from './status/ser
 export type { FailureStatus, LeafStatus, SourceStatus, StatusSource } from './status/status.ts';
 export { openTlsProfile, type TlsProfile, type TlsProfileOptions } from './tls-profile.ts';
 export { openToken, type Token, type TokenEvents } from './token.ts';
+export type { Roots } from './trust.ts';
 export { openTrust, type Trust, type TrustOptions } from './trust.ts';

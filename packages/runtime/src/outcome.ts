@@ -1,6 +1,5 @@
 import { HandoverError, type Instant } from '@handover/material';
-import { RuntimeError } from './error.ts';
-import type { ErrorCode } from './error-code.ts';
+import { type ErrorCode, RuntimeError } from './error.ts';
 
 /**
  * How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use.

@@ -1,5 +1,6 @@
-import { hash } from 'node:crypto';
+import { getCurves, hash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { createSecureContext, getCiphers } from 'node:tls';
 import {
   HandoverError,
   nodeTlsOptions,
@@ -18,11 +19,30 @@ import type { Material } from './files/follower-spec.ts';
 import { inFile, mustNotBeBlank } from './files/in-file.ts';
 import { readSmallFile } from './files/read-files.ts';
 import { PathResolver } from './files/resolve-path.ts';
+import { clearOpenSslErrors } from './openssl-errors.ts';
 import { type FollowOptions, type ResolvedFollowOptions, resolveFollowOptions } from './options.ts';
 import type { Failure } from './outcome.ts';
-import { tlsSupport } from './servers/tls-support.ts';
 import type { SourceStatus } from './status/status.ts';
 import { warn } from './warn.ts';
+
+/** Groups that `getCurves` never lists, because OpenSSL does not count them as elliptic curves. */
+const OTHER_GROUPS = ['X25519', 'X448', 'X25519MLKEM768', 'SecP256r1MLKEM768', 'SecP384r1MLKEM1024'];
+
+const isGroup = (name: string): boolean => {
+  try {
+    createSecureContext({ ecdhCurve: name });
+    return true;
+  } catch {
+    clearOpenSslErrors();
+    return false;
+  }
+};
+
+/** Ciphers and groups of this process's OpenSSL. OpenSSL lists no groups, so the groups in doubt are tried. */
+const tlsSupport = (): TlsSupport => ({
+  ciphers: getCiphers(),
+  groups: [...getCurves(), ...OTHER_GROUPS.filter(isGroup)],
+});
 
 const MAX_PROFILE_BYTES = 64 * 1024;
 /** The annotations of a pod are at most 256 KiB together; the downward API escapes them. */

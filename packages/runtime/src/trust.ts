@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import * as tls from 'node:tls';
 import { type Bundle, type Certificate, parseBundle } from '@handover/material';
 import { mustBeBoolean, mustBePath } from './arguments.ts';
 import { contextOf } from './clients/client-source.ts';
@@ -8,8 +10,42 @@ import { inFile, mustNotBeBlank } from './files/in-file.ts';
 import type { FileContents } from './files/read-files.ts';
 import { type ClientMaterial, HotClient } from './hot-client.ts';
 import { type FollowOptions, resolveFollowOptions } from './options.ts';
-import { bundledRoots, type Roots, systemRootsFile } from './roots.ts';
 import type { SourceStatus } from './status/status.ts';
+
+/**
+ * Roots that a program can trust beside its own files: Node's own, or those of the operating system.
+ *
+ * @example
+ * ```ts
+ * import { openTrust, type Roots } from '@handover/runtime';
+ *
+ * const roots: Roots = 'bundled';
+ * const trust = await openTrust(['/etc/mesh/ca.crt', roots]);
+ * console.log((trust.status().anchors?.length ?? 0) > 100); // true
+ * ```
+ */
+export type Roots = 'bundled' | 'system';
+
+/** Where Debian, Fedora, Alpine and macOS keep the roots in one file. */
+const SYSTEM_FILES = [
+  '/etc/ssl/certs/ca-certificates.crt',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/ssl/ca-bundle.pem',
+  '/etc/ssl/cert.pem',
+] as const;
+
+/** The system's file of roots, which is followed like any other; `SSL_CERT_FILE` names it as for OpenSSL. */
+function systemRootsFile(): string {
+  const { SSL_CERT_FILE: named } = process.env;
+  const found = named || SYSTEM_FILES.find((path) => existsSync(path));
+  if (found !== undefined) return found;
+  throw new RuntimeError(
+    'OPTION_INVALID',
+    "openTrust: 'system' found no file of roots; install ca-certificates, set SSL_CERT_FILE, or use 'bundled'",
+  );
+}
+
+const bundledRoots = (): string => tls.rootCertificates.join('\n');
 
 /** A bundle of every public root is 0.25 MB; Kubernetes keeps objects under 1.5 MB. */
 const MAX_BUNDLE_BYTES = 4 * 1024 * 1024;

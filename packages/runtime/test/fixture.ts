@@ -2,7 +2,6 @@ import type { Clock } from '@handover/material';
 import type { TestClock } from '@handover/test-api-server';
 import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { systemClock } from '../src/clock.ts';
-import { CLOCK } from '../src/clock-option.ts';
 import {
   type FollowOptions,
   type Identity,
@@ -13,6 +12,7 @@ import {
   type Trust,
   type TrustOptions,
 } from '../src/index.ts';
+import { CLOCK } from '../src/options.ts';
 import type { Leaf, MockCa } from './mock-ca.ts';
 import { Volume } from './volume.ts';
 import { eventually } from './world.ts';

@@ -1,17 +1,70 @@
-import type { Plan } from '@handover/core';
+import type { Action, Plan } from '@handover/core';
 import {
   type AuthorityOutcome,
+  bundleKeyOf,
+  notReadyIn,
+  type Observation,
   observeWithRetry,
   type Planner,
+  readableCertificates,
   reconcile,
   WatchedClock,
 } from '@handover/engine';
 import { HandoverError, minute, second } from '@handover/material';
-import { describeActions, sameTarget } from './describe.ts';
-import { readyButRefused } from './ready-check.ts';
-import { SIMULATED_AUTHORITY } from './resources.ts';
+import type { Certificates } from './certificates.ts';
+import { isForeign, SIMULATED_AUTHORITY } from './resources.ts';
 import type { Stage } from './stage.ts';
 import { Wire } from './wire.ts';
+
+/**
+ * When Ready is reported, every observed leaf must verify against every observed bundle, by their real certificates. The violation, or
+ * undefined.
+ */
+const readyButRefused = (certificates: Certificates, observation: Observation): string | undefined => {
+  if (notReadyIn(observation).length > 0) return undefined;
+  const { responsibilities, stored, now } = observation;
+  const read = (object: string, key: string): readonly string[] =>
+    readableCertificates(stored.get(object)?.data[key]).map(({ fingerprint }) => fingerprint);
+  const own = [...responsibilities.leaves.keys(), ...responsibilities.bundles.keys()].filter(
+    (id) => !isForeign(id),
+  );
+  const bundles = new Map(own.map((id) => [read(id, bundleKeyOf(id)).join(), id]));
+  for (const leaf of responsibilities.leaves.keys()) {
+    if (isForeign(leaf)) continue;
+    const chain = read(leaf, 'tls.crt');
+    if (chain.length === 0) return `Ready is said, and ${leaf} holds no leaf`;
+    for (const [bundle, id] of bundles) {
+      const verdict = certificates.verdict(chain, bundle.split(','), now);
+      if (!verdict.ok) return `Ready is said, and ${id} refuses ${leaf}: ${verdict.reason}`;
+    }
+  }
+  return undefined;
+};
+
+/** Actions in few words, for a trace. */
+const describeActions = (actions: readonly Action[]): string =>
+  actions
+    .slice(0, 6)
+    .map((action) => {
+      if (action.kind === 'stamp') return `stamp ${action.consumer} ${JSON.stringify(action.stamp)}`;
+      if (action.kind === 'reissue') return `reissue ${action.object} because ${action.why}`;
+      if ('object' in action) {
+        const issue = action.kind === 'write-leaf' ? action.issue : undefined;
+        return `${action.kind} ${action.object} r${action.revision} (${action.anchors.length} CAs${
+          issue === undefined ? '' : `, leaf of ${issue.generation}`
+        }) because ${action.why}`;
+      }
+      return `${action.kind} r${action.revision} because ${action.why}`;
+    })
+    .join('; ');
+
+const sameTarget = (a: Action, b: Action): boolean =>
+  a.kind === b.kind &&
+  ('object' in a && 'object' in b
+    ? a.object === b.object
+    : 'consumer' in a && 'consumer' in b
+      ? a.consumer === b.consumer
+      : true);
 
 /** Runs the engine's reconcile again and again, and crashes in every possible way. */
 export class SimulatedController {

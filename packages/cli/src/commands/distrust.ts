@@ -9,14 +9,13 @@ import {
 import { duration } from '@handover/material';
 import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
-import { errorJson } from '../asks-json.ts';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { failingLines } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
-import { endingOf, usageError } from '../error-line.ts';
+import { endingOf, errorJson, usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 

@@ -1,15 +1,36 @@
 import { Password } from '@handover/core';
-import { HandoverError } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import type { Define } from '../context.ts';
 import { tellEnd } from '../error-line.ts';
 import { documentOf } from '../inspect/document.ts';
 import { type InspectedFile, parseFile } from '../inspect/file.ts';
-import { plainText } from '../inspect/plain.ts';
 import { readInput } from '../inspect/read-input.ts';
-import { relate } from '../inspect/relations.ts';
+import { type Relations, relate } from '../inspect/relations.ts';
 import { tree } from '../inspect/tree.ts';
-import { warningsOf } from '../inspect/warnings.ts';
+import { fieldsOf, heading, placed } from '../inspect/values.ts';
+import { type Warning, warningsOf } from '../inspect/warnings.ts';
 import { readNamed } from '../named-file.ts';
+import { printable } from '../printable.ts';
+
+/** One fact per line, in the order of the file: for pipes, logs and `grep`. */
+const plainText = (
+  file: InspectedFile,
+  warnings: readonly Warning[],
+  relations: Relations,
+  now: Instant,
+): string => {
+  const lines = [heading(file)];
+  for (const entry of file.entries) {
+    lines.push(placed(`certificate ${entry.index}`, entry));
+    for (const [name, value] of fieldsOf(entry, relations, now)) lines.push(`  ${name}: ${value}`);
+  }
+  for (const other of file.others) lines.push(placed(other.label, other));
+  for (const { code, certificate, line, message } of warnings) {
+    const where = certificate === undefined ? `line ${line}` : `certificate ${certificate}`;
+    lines.push(`warning: ${code}: ${where}: ${printable(message)}`);
+  }
+  return `${lines.join('\n')}\n`;
+};
 
 const MAX_PASSWORD_BYTES = 4_096;
 

@@ -5,7 +5,7 @@ import { Addresses } from '@handover/operator';
 import { type Command, Option } from 'commander';
 import { listenAddress } from '../address.ts';
 import { usageError } from '../error-line.ts';
-import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/connect.ts';
 import { type Level, levelIn } from '../log.ts';
 import { compatIn } from './compat-flag.ts';
 

@@ -5,12 +5,26 @@ import { Argument, Option } from 'commander';
 import type { Context, Define } from '../context.ts';
 import { CliError, type CliErrorCode } from '../error.ts';
 import { usageError } from '../error-line.ts';
-import { type KubeFlags, kubeOptions } from '../kubernetes/flags.ts';
-import { inTurn } from '../tls/in-turn.ts';
+import { type KubeFlags, kubeOptions } from '../kubernetes/connect.ts';
 import { PROFILES, yardstickOf } from '../tls/profile.ts';
 import { showCheck } from '../tls/show.ts';
 import { type CheckTarget, hostAndPort } from '../tls/target.ts';
 import { checkTls, type TlsCheck } from '../tls-check/check.ts';
+
+/** Does `work` for each item, at most `atOnce` at a time. Results in the items' order. */
+export async function inTurn<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const waiting = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of waiting) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  return results;
+}
 
 interface Flags extends KubeFlags {
   readonly profile: string;

@@ -1,4 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plan } from '@handover/core';
@@ -14,13 +16,81 @@ import type { Clock } from '@handover/material';
 import type { Context } from '../context.ts';
 import { openHome } from '../directory/open-home.ts';
 import { tellBoard } from '../tell-board.ts';
-import { serveControl } from './control.ts';
-import { Load } from './load.ts';
 import { DEMO_AUTHORITY, demoYaml, MEMBERS } from './resources.ts';
 import type { Running } from './service.ts';
 import { newService } from './threaded-service.ts';
 
-export interface Rotation {
+const WORKERS = 12;
+
+/** Handshakes in every direction, at a steady rate, until `signal`. */
+export class Load {
+  handshakes = 0;
+  failures = 0;
+  /** The first few, by name. */
+  readonly problems: string[] = [];
+  readonly #services: readonly Running[];
+  readonly #perSecond: number;
+  readonly #clock: Clock;
+
+  constructor(services: readonly Running[], perSecond: number, clock: Clock) {
+    this.#services = services;
+    this.#perSecond = perSecond;
+    this.#clock = clock;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const pairs = this.#services.flatMap((from) =>
+      this.#services.filter((to) => to !== from).map((to) => [from, to] as const),
+    );
+    let next = 0;
+    const began = this.#clock.monotonic();
+    const worker = async (): Promise<void> => {
+      while (!signal.aborted) {
+        const turn = next++;
+        const wait = began + (turn * 1000) / this.#perSecond - this.#clock.monotonic();
+        if (wait > 0) await this.#clock.sleep(wait);
+        const pair = pairs[turn % pairs.length];
+        if (pair === undefined || signal.aborted) return;
+        const problem = await pair[0].call(pair[1]);
+        this.handshakes++;
+        if (problem === undefined) continue;
+        this.failures++;
+        if (this.problems.length < 5) this.problems.push(`${pair[0].name} → ${pair[1].name}: ${problem}`);
+      }
+    };
+    await Promise.all(Array.from({ length: WORKERS }, worker));
+  }
+}
+
+/** Serves what each service has loaded, and restarts services. Loopback only. */
+async function serveControl(
+  services: ReadonlyMap<string, Running>,
+  clock: Clock,
+): Promise<{ readonly server: Server; readonly port: number }> {
+  const server = createServer((request, response) => {
+    const [, kind, name = '', verb] = (request.url ?? '').split('/');
+    const service = kind === 'services' ? services.get(name) : undefined;
+    const failed = (): void => void response.writeHead(500).end();
+    if (service === undefined) response.writeHead(404).end();
+    else if (verb === 'restart' && request.method === 'POST')
+      service.restart().then(() => response.writeHead(204).end(), failed);
+    else if (verb === undefined && request.method === 'GET')
+      service
+        .status(clock.now())
+        .then(
+          (status) =>
+            response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(status)),
+          failed,
+        );
+    else response.writeHead(405).end();
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+interface Rotation {
   readonly rotation: number;
   readonly generation: number;
   readonly seconds: number;
@@ -48,7 +118,7 @@ export interface Moment {
   readonly url: string;
 }
 
-export interface DemoOptions extends Pick<Context, 'clock' | 'sinceBoot'> {
+interface DemoOptions extends Pick<Context, 'clock' | 'sinceBoot'> {
   /** How many rotations; undefined: without end. */
   readonly rotations: number | undefined;
   readonly port: number;

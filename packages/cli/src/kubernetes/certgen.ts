@@ -4,8 +4,7 @@ import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
 import { issuedLine } from '../event-log.ts';
 import { createLog } from '../log.ts';
-import { connectKube, podNamespace } from './connect.ts';
-import type { KubeFlags } from './flags.ts';
+import { connectKube, type KubeFlags, podNamespace } from './connect.ts';
 
 /** The limit for a request that hangs; Kubernetes retries the Job. */
 const REQUEST_MS = 10_000;

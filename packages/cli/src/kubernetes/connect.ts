@@ -1,6 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { type ConnectOptions, connect, type Kube, type KubeConfig, loadKubeConfig } from '@handover/kube';
-import type { KubeFlags } from './flags.ts';
+import type { Command } from 'commander';
+
+export interface KubeFlags {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+export const kubeOptions = (command: Command): Command =>
+  command
+    .option('--kubeconfig <file>', 'kubeconfig to use instead of KUBECONFIG or ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig');
 
 export async function connectKube(
   flags: KubeFlags,

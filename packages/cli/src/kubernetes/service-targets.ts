@@ -7,8 +7,7 @@ import {
 import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
 import type { CheckTarget } from '../tls/target.ts';
-import { connectKube } from './connect.ts';
-import type { KubeFlags } from './flags.ts';
+import { connectKube, type KubeFlags } from './connect.ts';
 
 interface Service extends KubeObject {
   readonly spec?: {

@@ -1,13 +1,39 @@
 import { INJECTABLE_PLURALS } from '@handover/core';
-import { type ControllerEvent, hooksIn, type Meters } from '@handover/engine';
+import { type ControllerEvent, type HookStatus, hooksIn, type Meters } from '@handover/engine';
 import type { ReloadReport, RequestReport } from '@handover/kube';
 import { HandoverError } from '@handover/material';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { AuthorityGauges } from './authorities.ts';
-import { HookGauges } from './hooks.ts';
 import { METRICS, type MetricName } from './names.ts';
 
-export interface MetricsOptions {
+const MOST_HOOKS = 1_000;
+
+/** Which hooks fail, from how each ended last. */
+class HookGauges {
+  readonly #known = new Set<string>();
+  readonly #failing: Gauge;
+
+  constructor(register: Registry) {
+    const [name, help, labelNames] = METRICS.hookFailing;
+    this.#failing = new Gauge({ name, help, labelNames, registers: [register] });
+  }
+
+  heard({ hook, state }: HookStatus): void {
+    if (!this.#known.has(hook) && this.#known.size >= MOST_HOOKS) return;
+    this.#known.add(hook);
+    this.#failing.set({ hook }, state === 'failed' ? 1 : 0);
+  }
+
+  keepOnly(hooks: ReadonlySet<string>): void {
+    for (const hook of this.#known) {
+      if (hooks.has(hook)) continue;
+      this.#known.delete(hook);
+      this.#failing.remove({ hook });
+    }
+  }
+}
+
+interface MetricsOptions {
   readonly version: string;
   readonly now: () => number;
 }

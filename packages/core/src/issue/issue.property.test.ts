@@ -7,7 +7,7 @@ import { keyOf } from '../../test/keys.ts';
 import { unsignedInteger } from './der-writer.ts';
 import { issueCa, issueLeaf, localSigner } from './index.ts';
 import { ipOctets } from './ip-address.ts';
-import { serialNumber } from './serial.ts';
+import { serialNumber } from './signed.ts';
 
 const keys = (['ECDSA-P256', 'ECDSA-P384', 'RSA-2048'] as const).map((algorithm) => keyOf(algorithm));
 const publicKey = keyOf('ECDSA-P256', 2).publicKey;

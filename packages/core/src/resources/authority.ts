@@ -2,12 +2,20 @@ import { type Duration, day, duration, minute } from '@handover/material';
 import { z } from 'zod';
 import { consumer } from './consumer.ts';
 import { formatDuration } from './duration.ts';
-import { dateField, durationField, exactlyOne, fields, objectName, percentField, text } from './fields.ts';
+import {
+  dateField,
+  durationField,
+  exactlyOne,
+  type Fraction,
+  fields,
+  objectName,
+  percentField,
+  text,
+} from './fields.ts';
 import { issueTo, nameConstraints } from './issue-to.ts';
 import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import { trustDomain } from './name-fields.ts';
-import type { Fraction } from './percent.ts';
 import { bundleReload } from './reload.ts';
 
 const none = duration(0);

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 import { exactlyOne, fields, filePath, httpUrl, objectName, reference, text } from './fields.ts';
-import { START_TLS } from './start-tls.ts';
+
+/** Protocols that start in clear text and go over to TLS on request. */
+export const START_TLS = ['postgres', 'mysql', 'smtp', 'imap', 'ldap'] as const;
+export type StartTls = (typeof START_TLS)[number];
 
 const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
 const ADDRESS = new RegExp(`^(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9_]([-A-Za-z0-9_.]*[A-Za-z0-9_])?):${PORT}$`);

@@ -3,7 +3,18 @@ import { z } from 'zod';
 import { CoreError } from '../error.ts';
 import { DURATION_HINT, DURATION_PATTERN, formatDuration, parseDuration } from './duration.ts';
 import { shown } from './message.ts';
-import { type Fraction, PERCENT_HINT, PERCENT_PATTERN, parsePercent } from './percent.ts';
+
+declare const brand: unique symbol;
+
+/** A share between 0 and 1. */
+export type Fraction = number & { readonly [brand]: 'Fraction' };
+
+const PERCENT_PATTERN = /^[1-9][0-9]?%$/;
+const PERCENT_HINT = 'write a whole percentage from 1% to 99%';
+
+/** `80%` as 0.8, or undefined. Neither 0% nor 100%: one would always rotate, the other only after the end. */
+export const parsePercent = (text: string): Fraction | undefined =>
+  PERCENT_PATTERN.test(text) ? ((Number.parseInt(text, 10) / 100) as Fraction) : undefined;
 
 /** A map of exactly these fields. The message only lists them: `problemsOf` words it for each stray field. */
 export const fields = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>

@@ -1,3 +1,4 @@
+export { START_TLS, type StartTls } from './consumer.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export { endOfDay } from './fields.ts';
 export {
@@ -19,4 +20,3 @@ export {
   type TlsProfile,
   type TrustBundle,
 } from './parse.ts';
-export { START_TLS, type StartTls } from './start-tls.ts';

@@ -1,12 +1,11 @@
 import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
 import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names.ts';
-import { account, mode } from './account-fields.ts';
 import { durationField, FORM, fields, objectName, percentField, reference, text } from './fields.ts';
 import { keyField } from './key-field.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
-import { leafOutputs } from './outputs.ts';
+import { account, leafOutputs, mode } from './outputs.ts';
 import { leafReload } from './reload.ts';
 
 /** `form` is for the API server, as narrow as one expression can be; a wrong name that passes it gets a condition. */

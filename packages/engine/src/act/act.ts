@@ -4,6 +4,7 @@ import type {
   LeafSeen,
   LeafWrite,
   ObjectSeen,
+  Reissue,
   RotationStep,
   StampAction,
 } from '@handover/core';
@@ -25,8 +26,13 @@ import {
   rememberLeaf,
 } from '../snapshot/stored-object.ts';
 import { loggedIssuer } from './logged-issuer.ts';
-import { reissue } from './reissue.ts';
 import { recordIssuance, swapAuthority } from './swap.ts';
+
+/** Asks the program that writes an object for a new leaf. */
+export async function reissue({ reissues }: Home, { object, expect, why }: Reissue): Promise<void> {
+  if (reissues === undefined) throw new TypeError(`${object} has a writer that this home cannot ask`);
+  await reissues.ask(object, expect, why);
+}
 
 /** Carries out one action of a plan that was made on `sight`. */
 export async function act(home: Home, observation: Observation, action: Action): Promise<void> {

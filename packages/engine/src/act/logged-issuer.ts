@@ -1,12 +1,52 @@
 import type { LeafWrite, RotationStep } from '@handover/core';
 import type { Certificate } from '@handover/material';
-import { type Circumstances, entryOf, objectOf } from '../ledger/entry.ts';
-import type { Asker } from '../ledger/issued-entry.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import { type Asker, type Circumstances, entryOf, objectOf } from '../ledger/issued-entry.ts';
+import type { Asked, Known, Ledger } from '../ledger/ledger.ts';
 import type { Observation } from '../observe/observe.ts';
 import { idOf } from '../snapshot/catalogue.ts';
+import type { AuthorityId } from '../snapshot/home.ts';
 import type { Issuer } from '../snapshot/keyring.ts';
-import { askerOfStep } from './asker.ts';
+
+type Knows = ((asked: Asked) => Known) | undefined;
+
+/** Who asked for a step of an authority. Undefined: a step that only goes on with what was asked for before. */
+export const askerOfStep = (
+  knows: Knows,
+  { responsibilities, seen }: Observation,
+  swap: RotationStep,
+): Asker | undefined => {
+  switch (swap.kind) {
+    case 'mint':
+      return swap.as === 'current'
+        ? { via: 'resource', ...knows?.({ kind: 'Authority', id: responsibilities.id }).askedBy }
+        : askerOfRotation(knows, responsibilities.id, seen.rotate, swap.id);
+    case 'distrust': {
+      const [generation = 0] = swap.generations.filter((number) => seen.distrust.includes(number));
+      return (
+        knows?.({ kind: 'distrust', authority: responsibilities.id, generation }).askedBy ?? {
+          via: 'request',
+        }
+      );
+    }
+    case 'activate':
+    case 'retire':
+    case 'drop':
+    case 'distrust-done':
+      return undefined;
+    default:
+      return swap satisfies never;
+  }
+};
+
+const askerOfRotation = (
+  knows: Knows,
+  authority: AuthorityId,
+  requested: readonly string[],
+  id: string | undefined,
+): Asker => {
+  if (id === undefined || !requested.includes(id)) return { via: 'schedule' };
+  return knows?.({ kind: 'rotate', authority, id }).askedBy ?? { via: 'request' };
+};
 
 /** The same issuer, which hands out no certificate before the log holds it. */
 export const loggedIssuer = (

@@ -1,10 +1,27 @@
 import { PLATFORM_LABEL } from '@handover/core';
+import { TLS_PROFILE_FILES } from '@handover/material';
 import type { Catalogue } from '../snapshot/catalogue.ts';
 import type { Home, ObjectId } from '../snapshot/home.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { filesFrom } from '../snapshot/stored-object.ts';
 import { keepFiles } from './exact-files.ts';
-import { PLATFORM_KEYS } from './file-groups.ts';
+
+/** Also the names of the environment variables that say the same. */
+const PLATFORM_KEYS = [
+  'HANDOVER_PLATFORM',
+  'IS_OPENSHIFT',
+  'KUBERNETES_VERSION',
+  'OPENSHIFT_VERSION',
+] as const;
+
+/** Files that change together, in one write, under the name of the first. */
+const TOGETHER: ReadonlyMap<string, readonly string[]> = new Map<string, readonly string[]>([
+  [TLS_PROFILE_FILES[0], TLS_PROFILE_FILES],
+  [PLATFORM_KEYS[0], PLATFORM_KEYS],
+]);
+
+/** Files of an object that goes by `key`. */
+export const filesUnder = (key: string): readonly string[] => TOGETHER.get(key) ?? [key];
 
 /** What a workload would have to ask the API server for at its start. */
 export interface PlatformFacts {

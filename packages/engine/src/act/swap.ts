@@ -1,12 +1,64 @@
-import { applyTransition, type Made, type RotationStep, SKEW, type Swap } from '@handover/core';
-import { after, type Certificate, instant } from '@handover/material';
-import { withStep } from '../ledger/history.ts';
+import {
+  applyTransition,
+  type Made,
+  type RotationStep,
+  type Shown,
+  SKEW,
+  type Swap,
+  shownFor,
+} from '@handover/core';
+import { after, type Certificate, type Instant, instant } from '@handover/material';
+import { type HistoryStep, withStep } from '../ledger/history.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Observation } from '../observe/observe.ts';
 import type { AuthorityRecord, Home } from '../snapshot/home.ts';
 import { anchorOf } from '../snapshot/responsibilities.ts';
 import { SealKey } from '../snapshot/seal.ts';
 import { caOf, issuerFor, signingCa } from './act.ts';
-import { stepOf } from './history-step.ts';
+import { askerOfStep } from './logged-issuer.ts';
+
+const MOST_EVIDENCE = 50;
+const MOST_NAME = 256;
+
+const countsOf = (shown: readonly Shown[]): NonNullable<HistoryStep['counts']> => {
+  const counts: { -readonly [By in Shown['by']]?: number } = {};
+  for (const { by } of shown) counts[by] = (counts[by] ?? 0) + 1;
+  return counts;
+};
+
+const cut = (text: string): string => (text.length <= MOST_NAME ? text : `${text.slice(0, MOST_NAME)}…`);
+
+/** A step as it is remembered. */
+export const stepOf = (
+  observation: Observation,
+  swap: RotationStep,
+  at: Instant,
+  ledger: Ledger | undefined,
+): HistoryStep => {
+  const { seen, responsibilities, now, record } = observation;
+  const shown = shownFor(seen, responsibilities.policy, now, swap);
+  const askedBy = askerOfStep(ledger && ((asked) => ledger.known(asked)), observation, swap);
+  const rotation = swap.kind === 'mint' ? swap.id : record?.state.ids.at(-1);
+  const replacement = swap.kind === 'distrust' ? swap.replacement?.generation : undefined;
+  const isOfRotation = swap.kind === 'mint' || swap.kind === 'activate' || swap.kind === 'retire';
+  return {
+    at,
+    step: swap.kind,
+    generations: 'generations' in swap ? swap.generations : [swap.generation],
+    ...(replacement === undefined ? {} : { replacement }),
+    ...(rotation === undefined || !isOfRotation ? {} : { rotation }),
+    ...(askedBy === undefined ? {} : { askedBy }),
+    why: cut(swap.why),
+    ...(ledger === undefined ? {} : { takenBy: cut(ledger.self) }),
+    ...(shown.length === 0
+      ? {}
+      : {
+          evidence: shown.slice(0, MOST_EVIDENCE).map((each) => ({ ...each, consumer: cut(each.consumer) })),
+          counts: countsOf(shown),
+        }),
+    revision: swap.revision,
+  };
+};
 
 /** Which generation a swap creates, and which cross-certificate it needs. */
 const neededBy = (

@@ -11,18 +11,58 @@ import {
   waitingText,
   withRole,
 } from '@handover/core';
-import { after, type Instant, second } from '@handover/material';
+import { after, type Certificate, type Instant, iso, second } from '@handover/material';
 import { act } from '../act/act.ts';
 import { type AuthorityOutcome, converge, isConflict } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import { consentedBy } from '../observe/adoption.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { dueIn } from '../report/status.ts';
-import type { AuthorityId, AuthorityWriter, Home, ObjectWriter } from '../snapshot/home.ts';
+import type { AuthorityId, AuthorityWriter, Home, ObjectId, ObjectWriter } from '../snapshot/home.ts';
 import type { Responsibilities } from '../snapshot/responsibilities.ts';
 import type { ReadSnapshot } from '../snapshot/snapshot.ts';
+import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 import { refuseLostState, refuseStuck, undecidedBy } from './lost-state.ts';
-import { type NotValid, notValidIn } from './not-valid.ts';
+
+interface NotValid {
+  readonly object: ObjectId;
+  /** Completes a sentence that begins with the object. */
+  readonly why: string;
+}
+
+/** Leaves' objects that hold a certificate out of its dates: of this authority, or of another program that was left alone. */
+const notValidIn = ({
+  responsibilities,
+  stored,
+  now,
+}: Pick<Observation, 'responsibilities' | 'stored' | 'now'>): readonly NotValid[] =>
+  [...responsibilities.leaves.keys()].flatMap((object) => {
+    const data = stored.get(object)?.data;
+    if (data === undefined) return [];
+    const [leaf] = readableCertificates(data['tls.crt']);
+    const cas = readableCertificates(data[bundleKeyOf(object)]);
+    const why = leafTrouble(leaf, now) ?? bundleTrouble(cas, now);
+    return why === undefined ? [] : [{ object, why }];
+  });
+
+const leafTrouble = (leaf: Certificate | undefined, now: Instant): string | undefined => {
+  if (leaf === undefined) return 'holds no readable certificate';
+  const dates = outOfDates(leaf, now);
+  return dates === undefined ? undefined : `holds a certificate that ${dates}`;
+};
+
+/** One CA within its dates is enough: others may be on their way in or out. */
+const bundleTrouble = (cas: readonly Certificate[], now: Instant): string | undefined => {
+  const [first] = cas;
+  if (first === undefined) return 'holds no readable CA';
+  if (cas.some((ca) => outOfDates(ca, now) === undefined)) return undefined;
+  return `holds a CA that ${outOfDates(first, now)}`;
+};
+
+const outOfDates = ({ notBefore, notAfter }: Certificate, now: Instant): string | undefined => {
+  if (now >= notAfter) return `expired at ${iso(notAfter)}`;
+  return now < notBefore ? `is not valid before ${iso(notBefore)}` : undefined;
+};
 
 export interface CertgenOptions {
   /** Replace existing certificates: request a rotation, or continue the one in progress. */

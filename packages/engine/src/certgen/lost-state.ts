@@ -3,7 +3,7 @@ import type { AuthorityOutcome } from '../controller/reconcile.ts';
 import { EngineError } from '../error.ts';
 import { casIn, consentedBy, ownObjects, undecidedIn } from '../observe/adoption.ts';
 import type { Observation } from '../observe/observe.ts';
-import { aheadIn } from '../report/ahead.ts';
+import { aheadIn } from '../report/health.ts';
 import type { AuthorityId, Home, ObjectId } from '../snapshot/home.ts';
 import type { Orphaned } from '../snapshot/snapshot.ts';
 

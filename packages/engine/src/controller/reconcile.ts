@@ -7,7 +7,32 @@ import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import type { AuthorityId, Home } from '../snapshot/home.ts';
 import type { ReadSnapshot } from '../snapshot/snapshot.ts';
-import { isSafeFromCache } from './safe-from-cache.ts';
+
+const LEAST_MS = 1_000;
+const MOST_MS = 10_000;
+
+/**
+ * How soon consumers are asked again by a step that has waited for them for `waited` milliseconds: each second at first, then after a
+ * tenth of that time, so that a server that does not reload is not asked, and does not log a refusal, 60 times a minute.
+ */
+export const askAgainMs = (waited: number): number => Math.min(MOST_MS, Math.max(LEAST_MS, waited / 10));
+
+/** A write or a stamp names the version it rests on, which fences it; a creation or a step names nothing that could. */
+const mayRestOnCache = (action: Action): boolean =>
+  action.kind === 'stamp' ||
+  action.kind === 'reissue' ||
+  ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
+
+/** There is nothing to do and nothing to wait for. */
+export const isAtRest = ({ actions, blockedBy, phase }: Plan): boolean =>
+  actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
+
+/**
+ * Whether a plan that was made on a cached look may be followed: docs/decisions/0203. To do nothing is always safe, but a cache
+ * that is behind must not hold up a rotation: only a stable authority with no request rests on it.
+ */
+const isSafeFromCache = (plan: Plan): boolean =>
+  plan.actions.length === 0 ? isAtRest(plan) : plan.actions.every(mayRestOnCache);
 
 export interface AuthorityOutcome {
   readonly observation: Observation;

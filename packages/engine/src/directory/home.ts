@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { Leaf, Resource } from '@handover/core';
+import type { KeySource, Leaf, Resource } from '@handover/core';
 import { type Clock, duration } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
@@ -18,16 +18,22 @@ import type { Issuer, Keyring } from '../snapshot/keyring.ts';
 import { localKeyring } from '../snapshot/local-key.ts';
 import { type Meters, NO_METERS } from '../snapshot/meters.ts';
 import { OutputPreparer } from '../snapshot/outputs.ts';
-import { type HomeClock, type Readers, readSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import {
+  type EvidenceSource,
+  type HomeClock,
+  type Readers,
+  readSnapshot,
+  type Snapshot,
+} from '../snapshot/snapshot.ts';
 import { accountNumber } from './disk/accounts.ts';
 import { diskFiles, type Files, type Ownership } from './disk/files.ts';
 import { refuseUntrustedHome } from './disk/permissions.ts';
 import { untrustedFiles } from './disk/subprocess-reader.ts';
 import { trustedPath } from './disk/trusted-path.ts';
 import type { UntrustedFiles } from './disk/untrusted-files.ts';
-import type { DirectoryOptions } from './home-options.ts';
 import { HookRecords } from './hooks/hook-records.ts';
 import { HookRequests } from './hooks/hook-requests.ts';
+import type { HookTimes } from './hooks/hook-ways.ts';
 import { DirectoryHooks } from './hooks/hooks.ts';
 import { ProcessGroups } from './hooks/process-group.ts';
 import { restartRollouts, withRestarts } from './hooks/restarts.ts';
@@ -35,16 +41,44 @@ import { CopyNotes } from './objects/copy-notes.ts';
 import { DirectoryObjects } from './objects/objects.ts';
 import { copiesIn, outputsIn } from './objects/output-files.ts';
 import { DirectoryAcks, withAcks } from './requests/acks.ts';
-import { processHere } from './requests/asker.ts';
-import { DirectoryRequests } from './requests/requests.ts';
+import { DirectoryRequests, processHere } from './requests/requests.ts';
+import type { ResolveName } from './resources/addresses.ts';
 import { FilePasswords } from './resources/passwords.ts';
 import { readDirectoryResources } from './resources/resources.ts';
 import { statedPlaces } from './resources/stated-places.ts';
 import { DirectoryAuthorities } from './state/authorities.ts';
 import { refuseClockBehind } from './state/clock-behind.ts';
 import { DirectoryIssuanceLog } from './state/issuance-log.ts';
-import { fenced, type HeldLock, type LockOptions, lockHolder, takeLock } from './state/lock.ts';
+import {
+  fenced,
+  type HeldLock,
+  type LockOptions,
+  type LockTimes,
+  lockHolder,
+  takeLock,
+} from './state/lock.ts';
 import { SteadyClock } from './state/steady-clock.ts';
+
+export interface DirectoryOptions {
+  /** Waits and deadlines go by it. Deadlines of child processes are real time. */
+  readonly timers: Clock;
+  readonly files?: Files;
+  readonly far?: UntrustedFiles;
+  /** What certificates are dated by. Default: the wall clock of `timers`, compared with the time since boot. */
+  readonly clock?: HomeClock;
+  readonly keys?: KeySource;
+  readonly evidence?: EvidenceSource;
+  /** How long hooks may take. */
+  readonly hookTimes?: HookTimes | undefined;
+  readonly trustNamespace?: string;
+  /** Default: the resolver of this machine. */
+  readonly resolveName?: ResolveName;
+  readonly meters?: Meters | undefined;
+  /** The user we run as; undefined: owners of files are not looked at. */
+  readonly uid?: number | undefined;
+  /** When the lock is shown to be held, and when that of another is believed to be left behind. */
+  readonly lock?: LockTimes | undefined;
+}
 
 /** A directory as a home: YAML in it, `out/` for every program, `state/` for this one alone. */
 export class DirectoryHome implements Home {

@@ -4,11 +4,10 @@ import { after, HandoverError, type Instant, instant } from '@handover/material'
 import { obstacleError } from '../act/exact-files.ts';
 import { convergeProfile } from '../act/profile.ts';
 import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
-import { askAgainMs } from '../controller/ask-again.ts';
 import { Controller, type Reconcilers, type Result } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
-import { type AuthorityOutcome, reconcile, untilQuiet } from '../controller/reconcile.ts';
+import { type AuthorityOutcome, askAgainMs, reconcile, untilQuiet } from '../controller/reconcile.ts';
 import { EngineError, isCode } from '../error.ts';
 import { unknownLeaves } from '../evidence/expected-leaf.ts';
 import { driftedIn } from '../observe/vitals.ts';

@@ -8,8 +8,7 @@ import {
   PrivateKey,
   parseCertificate,
 } from '@handover/material';
-import { entryOf, objectOf } from '../ledger/entry.ts';
-import type { IssuanceLog } from '../ledger/issued-entry.ts';
+import { entryOf, type IssuanceLog, objectOf } from '../ledger/issued-entry.ts';
 import type { AuthorityId, AuthorityRecord } from '../snapshot/home.ts';
 import type { IssuedLeaf, Keyring, SigningCa } from '../snapshot/keyring.ts';
 import type { ClientCertificate } from './handshake.ts';

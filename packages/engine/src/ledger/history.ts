@@ -1,7 +1,31 @@
 import type { EvidenceKind, RotationStep, Shown } from '@handover/core';
-import type { Instant } from '@handover/material';
-import { isMap } from '@handover/material';
+import { type Instant, isMap, iso } from '@handover/material';
 import type { Asker } from './issued-entry.ts';
+
+/** A step as status shows it. */
+export type HistoryStatus = Omit<HistoryStep, 'at' | 'evidence'> & {
+  readonly at: string;
+  readonly evidence?: readonly {
+    readonly consumer: string;
+    readonly by: string;
+    readonly at: string | null;
+  }[];
+};
+
+export const historyOf = (history: readonly HistoryStep[] = []): readonly HistoryStatus[] =>
+  history.map(({ at, evidence, ...rest }) => ({
+    at: iso(at),
+    ...rest,
+    ...(evidence === undefined
+      ? {}
+      : {
+          evidence: evidence.map(({ consumer, by, at: since }) => ({
+            consumer,
+            by,
+            at: since === undefined ? null : iso(since),
+          })),
+        }),
+  }));
 
 type By = EvidenceKind | 'none';
 

@@ -9,10 +9,30 @@ import {
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
+import { isStatic } from '../act/static-bundle.ts';
 import { isCode } from '../error.ts';
 import type { Observation } from '../observe/observe.ts';
+import { targetsOf } from '../snapshot/catalogue.ts';
 import type { FileData, ObjectId, StoredObject } from '../snapshot/home.ts';
+import { extrasOf } from '../snapshot/shared-bundles.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
+
+/** What is wrong with the targets of TrustBundles without an authority. */
+export async function staticDamage(snapshot: Snapshot): Promise<readonly Damage[]> {
+  const found: Damage[] = [];
+  for (const bundle of snapshot.catalogue.trustBundles.filter(isStatic)) {
+    const { certificates, missing } = await extrasOf(snapshot, bundle, undefined);
+    for (const object of targetsOf(bundle, snapshot.catalogue)) {
+      const stored = (await snapshot.objects.read(object)) ?? {};
+      // Without one of its sources it is not known what belongs there, and its targets stay as they are.
+      const problems =
+        missing === undefined ? bundleDamage(object, stored, certificates, snapshot.now) : [missing];
+      found.push(...problems.map((problem) => ({ object, problem })));
+    }
+  }
+  return found;
+}
 
 /** Something that is wrong with what an object holds now. */
 export interface Damage {
@@ -145,7 +165,7 @@ const othersIn = (
 };
 
 /** What is wrong with a bundle that no authority writes. */
-export const bundleDamage = (
+const bundleDamage = (
   object: ObjectId,
   { data, damage = [], unread = {}, obstacle }: Partial<StoredObject>,
   belong: readonly Certificate[],

@@ -1,14 +1,22 @@
-import { renewalDueAt, rotationDueAt, waitingText } from '@handover/core';
+import { type Blocker, type Plan, renewalDueAt, rotationDueAt, waitingText } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
 import type { Observation } from '../observe/observe.ts';
 import type { Unusable } from '../snapshot/catalogue.ts';
 import { type HookStatus, hookStanding } from '../snapshot/hook-status.ts';
 import { hooksIn } from '../snapshot/hooks.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { aheadIn } from './ahead.ts';
 import { alteredIn } from './damage.ts';
 import type { AuthorityStanding } from './status.ts';
 import { unusableLine } from './unusable.ts';
+
+/** Waits of a state that is older than the objects made from it. Only a person can end them: nothing is written on top of a newer object. */
+export const aheadIn = ({ blockedBy }: Plan, { record, seen }: Observation): readonly Blocker[] => {
+  if (record === undefined) return [];
+  const ahead = new Set(
+    seen.objects.filter(({ revision = 0 }) => revision > record.state.revision).map(({ id }) => id),
+  );
+  return blockedBy.filter(({ consumer }) => ahead.has(consumer));
+};
 
 /** In the order of Nagios' exit codes. */
 export type Severity = 'warning' | 'critical';

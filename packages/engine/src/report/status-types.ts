@@ -1,5 +1,5 @@
 import type { Closeness, EvidenceKind, RestsOnTime } from '@handover/core';
-import type { HistoryStatus } from '../ledger/history-status.ts';
+import type { HistoryStatus } from '../ledger/history.ts';
 import type { Unusable } from '../snapshot/catalogue.ts';
 import type { HookStatus } from '../snapshot/hook-status.ts';
 

@@ -5,6 +5,7 @@ import {
   explain,
   MOST_NAMED,
   type NotReady,
+  notReady,
   type ObjectSeen,
   type Plan,
   type Proof,
@@ -24,21 +25,36 @@ import {
   sameBytes,
 } from '@handover/material';
 import { resolveProfile } from '../act/profile.ts';
-import { historyOf } from '../ledger/history-status.ts';
+import { historyOf } from '../ledger/history.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
 import { profileObjectOf, targetsOf, type Unusable } from '../snapshot/catalogue.ts';
-import type { AuthorityId } from '../snapshot/home.ts';
+import type { AuthorityId, ObjectId } from '../snapshot/home.ts';
 import { hookNamed } from '../snapshot/hook-status.ts';
 import { trustedOf } from '../snapshot/shared-bundles.ts';
 import type { ReadSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { readableCertificates } from '../snapshot/stored-object.ts';
-import { alteredIn } from './damage.ts';
-import { notReadyIn } from './readiness.ts';
+import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
+import { alteredIn, damageOf, staticDamage } from './damage.ts';
 import { remarksOn } from './settings-without-effect.ts';
-import { staticDamage } from './static-damage.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
 import { survey, unusableLine } from './unusable.ts';
+import { answer, type Verdicts } from './verify.ts';
+
+/** Why an authority is not Ready; empty: every leaf that it vouches for verifies now. */
+export const notReadyIn = (observation: Observation): readonly NotReady[] => {
+  const { seen, responsibilities, stored, now } = observation;
+  const verdicts: Verdicts = new Map();
+  const refusal = (leaf: ObjectId, bundle: ObjectId): string | undefined => {
+    const chain = readableCertificates(stored.get(leaf)?.data['tls.crt']);
+    const anchors = readableCertificates(stored.get(bundle)?.data[bundleKeyOf(bundle)]);
+    if (chain.length === 0) return 'its certificates cannot be read';
+    const purposes = responsibilities.leaves.get(leaf)?.spec.usages ?? ['server'];
+    const { ok, reason } = answer(verdicts, chain, anchors, purposes, now);
+    return ok ? undefined : (reason ?? 'its chain does not verify');
+  };
+  const lacking = (object: ObjectId): readonly string[] => damageOf(observation, object);
+  return notReady(seen, responsibilities.policy, now, refusal, lacking);
+};
 
 const issuerNumber = (observation: Observation, object: ObjectSeen | undefined): number | null =>
   observation.record?.state.generations.find(({ anchors }) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Memo } from './memo.ts';
+import { Memo } from './outputs.ts';
 
 test('a full memo forgets nothing when it is asked for known keys', () => {
   const memo = new Memo<string>(2);

@@ -6,7 +6,26 @@ import { EngineError } from '../error.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { LOOK_LASTS, within } from './deadlines.ts';
 import type { FileData, ObjectId, ObjectRecord } from './home.ts';
-import { Memo } from './memo.ts';
+
+/** Results by key, emptied when there would be more than `most`. A promise that is rejected is not kept. */
+export class Memo<Value> {
+  readonly #most: number;
+  readonly #known = new Map<string, Value>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string, make: () => Value): Value {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    if (this.#known.size >= this.#most) this.#known.clear();
+    this.#known.set(key, made);
+    if (made instanceof Promise) made.catch(() => this.#known.delete(key));
+    return made;
+  }
+}
 
 type Target = TrustBundle['spec']['targets'][number];
 type LeafOutput = Leaf['spec']['outputs'][number];
@@ -14,7 +33,7 @@ type BundleOutput = NonNullable<Target['configMap']>['outputs'][number];
 
 /** One more file of an object, as its resource asks for it, with the name that its entries have by default. */
 export type Output = (LeafOutput | BundleOutput) & { readonly alias: string };
-export type PasswordFrom = NonNullable<Output['passwordFrom']>;
+type PasswordFrom = NonNullable<Output['passwordFrom']>;
 
 export const outputsOfLeaf = ({ metadata, spec }: Leaf): readonly Output[] =>
   spec.outputs.map((output) => ({
@@ -32,7 +51,7 @@ export interface PasswordReader {
 }
 
 /** The files that an object has beside its PEM, with their passwords. */
-export interface PreparedOutputs {
+interface PreparedOutputs {
   readonly files: readonly { readonly output: Output; readonly password: Password }[];
   /** Those that were made last: a fleet has the same one in every namespace, and each costs ten thousand hashes. */
   readonly truststores: Memo<Uint8Array>;

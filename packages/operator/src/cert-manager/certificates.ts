@@ -12,7 +12,7 @@ import {
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant, minute, second } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
-import { askCertificate } from './ask.ts';
+import { FIELD_MANAGER } from '../objects/record.ts';
 import type { CertManagerCluster, CertManagerView } from './cluster.ts';
 import { DeletedLeafTracker } from './deleted-leaves.ts';
 import { FirstSeenTimes } from './first-seen-times.ts';
@@ -21,12 +21,50 @@ import {
   authorityOfIssuerRef,
   type CertificateRequest,
   type CertManagerCertificate,
+  certificates,
   conditionIn,
   PROGRAM,
+  withCondition,
 } from './kinds.ts';
 import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
 import type { ExternallyHeldSecret } from './projections.ts';
 import { UnlabelledSecrets } from './unlabelled.ts';
+
+interface AskOptions {
+  readonly kube: Kube;
+  readonly signal: AbortSignal;
+  readonly now: () => Instant;
+}
+
+/** Sets the condition Issuing of a Certificate, on version `expect` of it, else `CONFLICT`. */
+async function askCertificate(
+  { kube, signal, now }: AskOptions,
+  which: { readonly namespace: string; readonly name: string },
+  expect: string,
+  why: string,
+): Promise<void> {
+  const found = await kube.get(certificates, which, { signal });
+  if (found?.metadata.resourceVersion !== expect)
+    throw new OperatorError('CONFLICT', `Certificate ${which.namespace}/${which.name} changed`);
+  const { generation } = found.metadata;
+  const conditions = withCondition(found.status?.conditions ?? [], {
+    type: 'Issuing',
+    status: 'True',
+    reason: 'AuthorityRotated',
+    message: `Handover asks for a new certificate: ${why}`,
+    lastTransitionTime: new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z'),
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  });
+  await kube.patch(
+    certificates,
+    { ...which, subresource: 'status' },
+    {
+      merge: { metadata: { resourceVersion: expect }, status: { conditions } },
+      fieldManager: FIELD_MANAGER,
+      signal,
+    },
+  );
+}
 
 /** A request for a new leaf that the cache does not show yet is not made again. */
 const ASKED_MS = 30 * second;
@@ -58,7 +96,7 @@ interface Asked {
   readonly refused?: string;
 }
 
-export interface ExternallyHeldOptions {
+interface ExternallyHeldOptions {
   readonly kube: Kube;
   readonly cluster: CertManagerCluster;
   readonly signal: AbortSignal;

@@ -1,8 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { secretOf } from '@handover/engine';
+import {
+  API_VERSION,
+  type Authority,
+  explain,
+  type Leaf,
+  parseResource,
+  type TrustBundle,
+  waitGroups,
+} from '@handover/core';
+import { type ControllerEvent, secretOf } from '@handover/engine';
 import { connect, loadKubeConfig, type RequestReport } from '@handover/kube';
-import type { Clock, Timer } from '@handover/material';
+import { type Clock, HandoverError, type Timer } from '@handover/material';
 import type { Identity } from '@handover/runtime';
 import { OperatorError } from '../error.ts';
 import { placeOf } from '../objects/place.ts';
@@ -10,10 +19,93 @@ import { GivenResources } from '../resources/declarations.ts';
 import { Operator } from '../run/operator.ts';
 import type { EmbedEvent } from './events.ts';
 import { OwnServer } from './own-server.ts';
-import { ownResources } from './resources.ts';
-import { sayToStranger } from './say.ts';
 import type { EmbedSpec } from './spec.ts';
-import { warnOfFailures } from './warn.ts';
+
+const AGAIN_MS = 60_000;
+
+/** Without a listener, failures become warnings of the process; the same one at most once a minute. */
+export const warnOfFailures = (
+  clock: Pick<Clock, 'monotonic'>,
+  warn: (message: string, code: string) => void = (message, code) =>
+    process.emitWarning(message, { type: 'HandoverWarning', code }),
+): ((event: EmbedEvent) => void) => {
+  const said = new Map<string, number>();
+  return (event) => {
+    if (event.kind !== 'failed') return;
+    const { what, error } = event;
+    const code = error instanceof HandoverError ? error.code : 'INTERNAL';
+    const key = `${what} ${code}`;
+    const last = said.get(key);
+    if (last !== undefined && clock.monotonic() - last < AGAIN_MS) return;
+    said.set(key, clock.monotonic());
+    warn(`${what}: ${error instanceof Error ? error.message : String(error)}; trying again`, code);
+  };
+};
+
+/** An event without plans, observations and keys, for the program that embeds the operator; undefined: it says nothing there. */
+export const sayToStranger = (event: ControllerEvent): EmbedEvent | undefined => {
+  switch (event.kind) {
+    case 'acted': {
+      const { kind, authority, plan } = event;
+      return { kind, authority, phase: plan.phase, did: explain({ ...plan, blockedBy: [] }) };
+    }
+    case 'rested': {
+      const { kind, authority, plan } = event;
+      const waitsFor = waitGroups(plan.blockedBy).map(({ phrase }) => phrase);
+      return { kind, authority, phase: plan.phase, waitsFor };
+    }
+    case 'repaired':
+      return { ...event, manager: event.manager ?? 'an unknown program' };
+    case 'loaded':
+    case 'profiled':
+    case 'hooked':
+      return undefined; // of resources and homes that an embedded authority does not have
+    case 'started':
+    case 'leading':
+    case 'issued':
+    case 'obstructed':
+    case 'refused':
+    case 'failed':
+      return event;
+    default:
+      return event satisfies never;
+  }
+};
+
+interface OwnResources {
+  readonly authority: Authority;
+  readonly leaf: Leaf;
+  readonly bundle: TrustBundle;
+}
+
+/** The caller's options as resources, checked by the same rules as YAML. */
+export const ownResources = ({ authority, leaf, inject }: EmbedSpec, own: string): OwnResources => {
+  if (inject.length === 0)
+    throw new OperatorError(
+      'OPTION_INVALID',
+      'embed: inject names no object; name the webhook configuration, APIService or CRD that this server is behind',
+    );
+  const { name, namespace = own, ...authoritySpec } = authority;
+  const { name: leafName, namespace: leafNamespace = namespace, ...leafSpec } = leaf;
+  const parse = (kind: string, metadata: object, spec: object): unknown =>
+    parseResource({ apiVersion: API_VERSION, kind, metadata, spec }, `embed: ${kind}`);
+  return {
+    authority: parse('Authority', { name, namespace }, authoritySpec) as Authority,
+    leaf: parse(
+      'Leaf',
+      { name: leafName, namespace: leafNamespace },
+      { usages: ['server'], ...leafSpec, authority: `${namespace}/${name}` },
+    ) as Leaf,
+    bundle: parse(
+      'TrustBundle',
+      { name },
+      {
+        sources: [{ authority: `${namespace}/${name}` }],
+        targets: inject.map((target) => ({ inject: target })),
+      },
+    ) as TrustBundle,
+  };
+};
 
 /**
  * How {@link embed} runs.

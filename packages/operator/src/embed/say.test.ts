@@ -1,7 +1,7 @@
 import type { Plan } from '@handover/core';
 import type { ControllerEvent } from '@handover/engine';
 import { expect, test } from 'vitest';
-import { sayToStranger } from './say.ts';
+import { sayToStranger } from './embed.ts';
 
 const plan = (part: Partial<Plan>): Plan => ({
   phase: 'Activating',

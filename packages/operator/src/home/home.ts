@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { AUTHORITY, STATE_LABEL } from '@handover/core';
 import {
   CreationDates,
   type EvidenceSource,
@@ -6,6 +7,7 @@ import {
   type HomeClock,
   type IssuedEntry,
   type Issuer,
+  idOf,
   issuerWith,
   type Keyring,
   keyMaker,
@@ -15,6 +17,7 @@ import {
   type ObjectReader,
   type ObjectWriter,
   OutputPreparer,
+  type ProfileReader,
   type ProfileWriter,
   processHere,
   type Readers,
@@ -24,31 +27,90 @@ import {
   type StoredObject,
   WatchedClock,
 } from '@handover/engine';
-import type { Informer, Secret } from '@handover/kube';
-import { after, type Instant, second } from '@handover/material';
+import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
+import { after, duration, type Instant, second } from '@handover/material';
 import { OperatorError } from '../error.ts';
-import { askingSource } from '../objects/asking-source.ts';
 import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
-import { FollowedPasswords, readPassword } from '../objects/followed-passwords.ts';
-import { GetByName } from '../objects/fresh.ts';
+import { FollowedPasswords, readPassword, secretPasswords } from '../objects/followed-passwords.ts';
+import { askingSource, FreshSource, GetByName, type Source } from '../objects/fresh.ts';
 import { Mirror } from '../objects/mirror.ts';
 import { ObjectStore } from '../objects/object-store.ts';
+import { readOpenShiftProfile } from '../objects/openshift.ts';
 import { OwnWritesCache } from '../objects/own-writes-cache.ts';
-import { secretPasswords } from '../objects/passwords.ts';
-import { placeOf } from '../objects/place.ts';
+import { isField, placeOf } from '../objects/place.ts';
 import { knownIn } from '../resources/askers.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { Nudges } from '../workloads/nudge.ts';
 import { KubeRollouts } from '../workloads/rollouts.ts';
-import { CACHE_LAG, TRUST_BUNDLE_LAG } from './cache-lag.ts';
+import { selectedBy } from '../workloads/selected.ts';
 import { evidenceWith } from './evidence.ts';
-import { followStates } from './followed-states.ts';
-import { freshSource } from './fresh-source.ts';
 import type { KubeHomeOptions } from './options.ts';
-import { profilesOf } from './profiles.ts';
 import { KubeRequests } from './requests.ts';
 import { Resolver } from './resolver.ts';
+
+/** What a TLSProfile needs to know of a cluster. */
+const profilesOf = (
+  { connection: { kube, signal }, resources, consumers: { workloads } }: KubeHomeOptions,
+  resolver: Resolver,
+  rollouts: KubeRollouts | undefined,
+  now: () => Instant,
+): ProfileReader => ({
+  cluster: resources.clusterProfile ?? (() => readOpenShiftProfile(kube, signal)),
+  workloads: (profile) =>
+    workloads === undefined
+      ? []
+      : selectedBy(profile, resolver.last?.catalogue.tlsProfiles ?? [], workloads, {
+          obstacle: (consumer) => rollouts?.obstacles.why(consumer, now()),
+          undone: (consumer, workload) => rollouts?.undone(consumer, workload),
+        }),
+  remembered: (profile) => resolver.writtenHash(idOf(profile)),
+});
+
+/** What the API server has now; whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
+const freshSource = (
+  { connection: { kube, signal }, scope: { kinds, wide, namespaces } }: KubeHomeOptions,
+  ownWrites: OwnWritesCache,
+  named: GetByName,
+  resolver: Resolver,
+): Source => {
+  const server =
+    wide.length === 0
+      ? named
+      : new FreshSource(
+          { kube, kinds, namespaces, signal },
+          (place) => ownWrites.isStranger(place) || resolver.isWanted(place),
+        );
+  return {
+    held: (place) => (isField(place) ? ownWrites.held(place) : server.held(place)),
+    all: (plural) =>
+      plural === 'secrets' || plural === 'configmaps' ? server.all(plural) : ownWrites.all(plural),
+  };
+};
+
+/** Secrets with the states of authorities, as a watch has them. */
+const followStates = (
+  kube: Kube,
+  namespace: string,
+  signal: AbortSignal,
+  onChange: (authority: string) => void,
+): Informer<Secret> => {
+  const states = new Informer<Secret>(kube, secrets, { namespace, labelSelector: `${STATE_LABEL}=true` });
+  states.on('changed', ({ after, before }) => {
+    const authority = (after ?? before)?.metadata.annotations?.[AUTHORITY];
+    if (authority !== undefined) onChange(authority);
+  });
+  states.start(signal);
+  return states;
+};
+
+/** The kubelet's cache can hand a file that is this old to a starting pod. */
+const CACHE_LAG = duration(10 * second);
+/**
+ * The kubelet keeps a ClusterTrustBundle that it found by name for five minutes, whatever changes, also for pods that start meanwhile: 290 to
+ * 310 s measured with Kubernetes 1.35 and 1.36, 357 s with 1.37.1, up to 374 s with its candidates (kubernetes#141439).
+ */
+const TRUST_BUNDLE_LAG = duration(380 * second);
 
 /** An API server tells its time in whole seconds; with several of them, answers may come from any. */
 const CLOCK_TOLERANCE_MS = 5_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withRequest } from './request-list.ts';
+import { withRequest } from './requests.ts';
 
 const none = (): boolean => false;
 

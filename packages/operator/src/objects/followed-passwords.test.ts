@@ -1,8 +1,7 @@
 import { type Kube, secrets } from '@handover/kube';
 import { apiServer, type FakeApiServer, type TestClock } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
-import { FollowedPasswords } from './followed-passwords.ts';
-import { secretPasswords } from './passwords.ts';
+import { FollowedPasswords, secretPasswords } from './followed-passwords.ts';
 import type { Place } from './place.ts';
 
 let server: FakeApiServer;

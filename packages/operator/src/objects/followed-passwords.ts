@@ -1,6 +1,30 @@
+import { Password } from '@handover/core';
+import type { PasswordReader } from '@handover/engine';
 import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
 import { OperatorError } from '../error.ts';
 import { idOfPlace, keyOf, type Place, whichOf } from './place.ts';
+
+/** Passwords in Secrets of the namespace that is written to. The operator opens no file that a resource names. */
+export const secretPasswords = (
+  read: (place: Place) => Promise<FoundPassword | undefined>,
+): PasswordReader => ({
+  password: async ({ secret }, namespace) => {
+    if (secret === undefined)
+      throw new OperatorError(
+        'PASSWORD_MISSING',
+        'passwordFrom.file works in a directory; give passwordFrom.secret in Kubernetes',
+      );
+    const { name, key } = secret;
+    const path = `${namespace}/secrets/${name}/${key}`;
+    const found = await read({ plural: 'secrets', namespace, name, part: key });
+    if (found?.value !== undefined) return Password.parse(found.value, path);
+    throw new OperatorError(
+      'PASSWORD_MISSING',
+      `Secret ${namespace}/${name} ${found === undefined ? 'does not exist' : `has no key ${key}`}; write the password there`,
+      { path, retry: 'later' },
+    );
+  },
+});
 
 /** Watches for the passwords of one namespace; what is beyond is asked for when it is used, at most this often. */
 const WATCHED = 16;
@@ -11,7 +35,7 @@ const PATIENCE_MS = 2_000;
 const MOST_TEXT = 344;
 
 /** All that is kept of a Secret with a password. `value` undefined: it does not have the key. */
-export interface FoundPassword {
+interface FoundPassword {
   readonly value: Buffer | undefined;
 }
 
@@ -40,7 +64,7 @@ interface Kept {
   found: FoundPassword | undefined;
 }
 
-export interface FollowedPasswordsOptions {
+interface FollowedPasswordsOptions {
   readonly kube: Kube;
   /** Another password than before, or the first one that was waited for: `namespace/name` of its Secret. */
   readonly onChange?: ((secret: string) => void) | undefined;

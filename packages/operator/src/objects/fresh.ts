@@ -5,6 +5,15 @@ import { MemoryBudget } from './memory-budget.ts';
 import { keyOf, type Place, type Plural, whichOf } from './place.ts';
 import { type ObjectProjection, projectObject } from './projection.ts';
 
+/**
+ * What the caches have, and what they do not follow and a pass may need once: that pass asks for it and waits for the answer, and
+ * no other does.
+ */
+export const askingSource = (cache: Source, server: Source, isAsked: (place: Place) => boolean): Source => ({
+  held: async (place) => (await cache.held(place)) ?? (isAsked(place) ? server.held(place) : undefined),
+  all: (plural) => cache.all(plural),
+});
+
 /** Where API objects are read from. */
 export interface Source {
   held(place: Place): Promise<ObjectProjection | undefined>;
@@ -12,7 +21,7 @@ export interface Source {
   all(plural: Plural): Promise<readonly ObjectProjection[]>;
 }
 
-export interface FreshOptions {
+interface FreshOptions {
   readonly kube: Kube;
   readonly kinds: Kinds;
   /** Namespaces to look at; undefined: the whole cluster. */

@@ -8,12 +8,17 @@ import {
   type StoredObject,
 } from '@handover/engine';
 import { type Instant, iso } from '@handover/material';
-import { adoptAdvice } from './adopt-advice.ts';
 import { OVER_BUDGET } from './memory-budget.ts';
 import type { Obstacles } from './obstacles.ts';
 import { SHAPES } from './parts.ts';
-import { isField, placeOf } from './place.ts';
+import { isField, type Place, placeOf } from './place.ts';
 import type { ObjectProjection } from './projection.ts';
+
+/** How an object of another program is taken over. Admission policies ask for the owner's consent on the object itself. */
+export const adoptAdvice = ({ plural, namespace, name }: Place): string => {
+  const label = `kubectl${namespace === undefined ? '' : ` -n ${namespace}`} label ${plural} ${name} ${ADOPT}=true`;
+  return `set ${ADOPT}: "true" as an annotation of the resource that asks for it, and as a label of the object: ${label}`;
+};
 
 export interface ViewOptions {
   /** Where authorities lie. */

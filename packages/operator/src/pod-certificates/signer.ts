@@ -1,20 +1,58 @@
 import {
   type AuthorityId,
   type AuthorityRecord,
+  type ExternalLeaf,
   objectOf,
   type Result,
   signExternal,
 } from '@handover/engine';
 import { type Kube, type KubeObject, podCertificateRequests, pods } from '@handover/kube';
-import { after, duration, type Instant, minute, second } from '@handover/material';
+import { after, duration, type Instant, isoSeconds, minute, second } from '@handover/material';
 import { isCode } from '../error.ts';
+import { cutMessage } from '../events/event.ts';
 import type { KubeHome } from '../home/home.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
-import { type Granted, judge, type Verdict } from './judge.ts';
+import { type Granted, judge, type Refused, type Verdict } from './judge.ts';
 import type { PodRequest } from './request.ts';
-import { issuedStatus, refusedStatus } from './status.ts';
 import type { WatchedRequests } from './watched.ts';
+
+/**
+ * Share of its life after which the kubelet gets a new certificate. A rotation waits as long for a pod that reloads by itself: ten minutes for a
+ * certificate of an hour, four hours for one of a day. Earlier costs more requests.
+ */
+const REFRESH_AT = 1 / 6;
+/** The API server takes no earlier refresh. */
+const EARLIEST_REFRESH_MS = 10 * minute;
+
+/** RFC 3339 in whole seconds: the dates have to equal those in the certificate. */
+const condition = (type: string, reason: string, message: string, now: Instant) => ({
+  type,
+  status: 'True',
+  reason,
+  message: cutMessage(message),
+  lastTransitionTime: isoSeconds(now),
+});
+
+/** The status of a request, written once and whole: the API server takes no second one. */
+const issuedStatus = ({ chain }: ExternalLeaf, now: Instant) => {
+  const [leaf] = chain;
+  if (leaf === undefined) throw new TypeError('a chain begins with its leaf');
+  const { notBefore, notAfter } = leaf;
+  return {
+    conditions: [condition('Issued', 'Issued', 'signed by Handover', now)],
+    certificateChain: chain.map(({ pem }) => pem).join(''),
+    notBefore: isoSeconds(notBefore),
+    beginRefreshAt: isoSeconds(
+      notBefore + Math.max(EARLIEST_REFRESH_MS, (notAfter - notBefore) * REFRESH_AT),
+    ),
+    notAfter: isoSeconds(notAfter),
+  };
+};
+
+const refusedStatus = ({ is, reason, message }: Refused, now: Instant) => ({
+  conditions: [condition(is, reason, message, now)],
+});
 
 export interface PodSigningOptions {
   /** Writes only while this replica leads. */

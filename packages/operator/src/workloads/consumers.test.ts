@@ -5,9 +5,8 @@ import { type Certificate, type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
 import { PodConsumers } from './consumers.ts';
 import { type Pod, podOf } from './pods.ts';
-import { Progress } from './progress.ts';
 import { workloadOf } from './workload.ts';
-import type { Workloads } from './workload-cache.ts';
+import { Progress, type Workloads } from './workload-cache.ts';
 
 const NOW = instant(Date.UTC(2030, 0, 1));
 /** An Authority whose objects hold no leaf. */

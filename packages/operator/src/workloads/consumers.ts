@@ -20,7 +20,7 @@ import { holderOf } from './pod-holders.ts';
 import type { PodLeafSource } from './pod-leaf.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
-import { stampIn } from './stamps.ts';
+import { stampIn } from './rollouts.ts';
 import { managedBy, type SignedBundle, type Use, useOf } from './use.ts';
 import { ROLLABLE, type Rollable, type Workload } from './workload.ts';
 import type { ControllerOwner, Workloads } from './workload-cache.ts';

@@ -4,12 +4,20 @@ import { type Kube, type KubeObject, pods as podKind, services } from '@handover
 import { HandoverError, STATUS_PATH } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { type Addresses, spelling } from './addresses.ts';
-import { isMetricsPath } from './metrics-path.ts';
 import { podsBehind, portBehind, type ReachedPod, reachedPodOf } from './reached-pod.ts';
+
+const MOST = 128;
+const METRICS_PATHS = /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*\/(metrics|prometheus)$/;
+
+/**
+ * Whether the operator asks for this path of a pod: one that is usual for metrics. An address that a pod claims can be another's, and what a
+ * GET of any path does there is not known.
+ */
+export const isMetricsPath = (path: string): boolean => path.length <= MOST && METRICS_PATHS.test(path);
 
 type Consumer = Parameters<ReturnType<Locator>>[0];
 
-export interface EndpointOptions {
+interface EndpointOptions {
   readonly kube: Kube;
   readonly addresses: Addresses;
   readonly signal: AbortSignal;

@@ -2,9 +2,8 @@ import { type Kube, pods as podKind, type ResourceKind, replicaSets } from '@han
 import { makerIn } from '../objects/bounds.ts';
 import { keyOf, type Place } from '../objects/place.ts';
 import { type Pod, podOf } from './pods.ts';
-import { Progress } from './progress.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
-import { type ControllerOwner, WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
+import { type ControllerOwner, Progress, WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
 export interface ListedOptions {
   readonly kube: Kube;

@@ -13,7 +13,7 @@ import {
 } from '@handover/engine';
 import { after, type Instant, METRICS_PATH } from '@handover/material';
 import type { Addresses } from './addresses.ts';
-import { isMetricsPath } from './metrics-path.ts';
+import { isMetricsPath } from './endpoints.ts';
 import type { Pod } from './pods.ts';
 
 interface Remembered {

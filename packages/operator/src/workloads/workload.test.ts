@@ -1,8 +1,8 @@
 import type { KubeObject } from '@handover/kube';
 import { minute } from '@handover/material';
 import { expect, test } from 'vitest';
-import { Progress } from './progress.ts';
 import { type Rollable, workloadOf } from './workload.ts';
+import { Progress } from './workload-cache.ts';
 
 const object = (spec: object = {}, status: object = {}, generation = 1): KubeObject => ({
   metadata: { name: 'web', namespace: 'shop', resourceVersion: '7', generation },

@@ -2,16 +2,128 @@ import { HandoverError, type Instant, Listeners, type Timer } from '@handover/ma
 import { publishKept, publishReloaded } from '../diagnostics.ts';
 import { RuntimeError } from '../error.ts';
 import type { ResolvedFollowOptions } from '../options.ts';
-import { type Failure, failureOf, type KeptEvent, type Outcome, type ReloadedEvent } from '../outcome.ts';
+import {
+  type CutEvent,
+  type Failure,
+  failureOf,
+  type KeptEvent,
+  type Outcome,
+  type ReloadedEvent,
+} from '../outcome.ts';
+import { isoTime } from '../status/status.ts';
 import { warn } from '../warn.ts';
 import { Expiry, type Stage } from './expiry.ts';
-import { firstLoad } from './first-load.ts';
 import type { FollowerEvents, FollowerSpec, Loaded, Material } from './follower-spec.ts';
-import { InUse } from './in-use.ts';
 import { contentsDigest, type FileContents, readAll, resolveAll } from './read-files.ts';
-import { warnOfCut, warnOfExpiry, warnOfFailure, warnOfPoll } from './report.ts';
 import { type KnownDirectories, PathResolver, type Watched } from './resolve-path.ts';
 import { DirectoryWatches } from './watch-directories.ts';
+
+/** Which material is in use everywhere. A server or a context may refuse the newest: what it took last then stays in use. */
+class InUse<Value> {
+  #refusal: KeptEvent | undefined;
+  /** Those that refuse the newest, and what each of them uses instead. */
+  readonly #refusers = new Map<object, Loaded<Value> | undefined>();
+  /** What each server took last; a server that was closed may listen again with it. */
+  readonly #took = new WeakMap<object, Loaded<Value>>();
+  /** Both are set while a swap is under way. */
+  #replaced: Loaded<Value> | undefined;
+  #refusedBefore: ReadonlyMap<object, Loaded<Value> | undefined> = new Map();
+
+  /** Why the newest is not in use. */
+  get refusal(): KeptEvent | undefined {
+    return this.#refusal;
+  }
+
+  /** The oldest material that is still in use, when the newest was refused. */
+  get last(): Loaded<Value> | undefined {
+    const used = [...this.#refusers.values()].filter((one) => one !== undefined);
+    return used.sort((a, b) => a.loads - b.loads)[0];
+  }
+
+  /** Swaps; what refuses meanwhile goes on with what it took last, or else with `before`. */
+  during(before: Loaded<Value> | undefined, swap: () => void): void {
+    const refused = new Map(this.#refusers);
+    this.settled();
+    this.#replaced = before;
+    this.#refusedBefore = refused;
+    swap();
+    this.#replaced = undefined;
+    this.#refusedBefore = new Map();
+  }
+
+  refuse(event: KeptEvent | undefined, by: object = this): void {
+    this.#refusal = event;
+    const known = this.#refusers.get(by) ?? this.#took.get(by) ?? this.#refusedBefore.get(by);
+    this.#refusers.set(by, known ?? this.#replaced);
+  }
+
+  /** It uses this material now. */
+  taken(by: object, loaded: Loaded<Value>): void {
+    this.#took.set(by, loaded);
+    this.gone(by);
+  }
+
+  /** One that may have refused the newest is closed. */
+  gone(by: object): void {
+    if (this.#refusers.delete(by) && this.#refusers.size === 0) this.settled();
+  }
+
+  /** Takes refusals back: the newest is in use everywhere. */
+  settled(): void {
+    this.#refusers.clear();
+    this.#refusal = undefined;
+  }
+}
+
+/** Errors of watches that this process has warned of: each concerns the whole system. */
+const WARNED = new Set<string | undefined>();
+
+/** Files are not watched, but read at each poll. */
+function warnOfPoll(path: string, pollMs: number, { code }: NodeJS.ErrnoException): void {
+  if (WARNED.has(code)) return;
+  WARNED.add(code);
+  warn(
+    'WATCH_UNAVAILABLE',
+    `${path} cannot be watched (${code}) and is read every ${pollMs / 1000} s; raise fs.inotify.max_user_watches and fs.inotify.max_user_instances`,
+  );
+}
+
+function warnOfExpiry(path: string, stage: Stage, notAfter: Instant): void {
+  const when = isoTime(notAfter);
+  if (stage === 'expiring') {
+    warn('LEAF_EXPIRING', `${path} expires at ${when}; find out why it is not renewed`);
+  } else {
+    warn('LEAF_EXPIRED', `${path} expired at ${when} and is still in use; write a new one`);
+  }
+}
+
+function warnOfCut(path: string, { connections }: CutEvent): void {
+  const which = connections === 1 ? '1 connection was' : `${connections} connections were`;
+  warn(
+    'CONNECTIONS_CUT',
+    `${which} ended, drainMs after the CA that had accepted the peer was removed from ${path}`,
+  );
+}
+
+const warnOfFailure = ({ reason, error }: Failure): void =>
+  warn(error.code, `${error.message}; the last good material stays in use (${reason})`);
+
+/** How often files that are awaited are looked for. */
+const AWAIT_MS = 200;
+
+/** Loads, and tries again for as long as the caller waits. */
+async function firstLoad(
+  load: () => Promise<Outcome>,
+  { clock, waitMs, signal }: ResolvedFollowOptions,
+): Promise<Outcome> {
+  const until = clock.monotonic() + waitMs;
+  for (;;) {
+    const outcome = await load();
+    const left = until - clock.monotonic();
+    if (!('error' in outcome) || left <= 0 || signal?.aborted) return outcome;
+    await clock.sleep(Math.min(AWAIT_MS, left), signal);
+  }
+}
 
 /** A file written in place causes several events; a swapped link is complete at once. */
 const SETTLE_MS = 40;

@@ -2,10 +2,36 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2Session } from 'node:http2';
 import type { Server, TLSSocket } from 'node:tls';
 import type { Certificate, Clock } from '@handover/material';
-import { hasLost, isStillTrusted } from '../peer-trust.ts';
-import { type ServedPeer, ShownChains } from './shown-chains.ts';
+import { hasLost, isStillTrusted, type Peered, shownBy } from '../peer-trust.ts';
 
-export interface ServedOptions {
+/** Clients whose chains are kept, about 2 KiB each. */
+const MAX_CHAINS = 1_000;
+
+type ServedPeer = Peered & Pick<TLSSocket, 'isSessionReused'>;
+
+const leafOf = (peer: Peered): string => peer.getPeerCertificate()?.fingerprint256 ?? '';
+
+/** What clients showed. A resumed session holds the leaf alone; its intermediates are those of the full handshake before it. */
+class ShownChains {
+  readonly #byLeaf = new Map<string, readonly Buffer[]>();
+
+  /** After a handshake. The whole chain costs a quarter of a handshake, so it is read once for each leaf. */
+  remember(peer: ServedPeer): void {
+    if (peer.isSessionReused()) return;
+    const leaf = leafOf(peer);
+    if (this.#byLeaf.has(leaf)) return;
+    const [oldest] = this.#byLeaf.keys();
+    if (this.#byLeaf.size >= MAX_CHAINS && oldest !== undefined) this.#byLeaf.delete(oldest);
+    this.#byLeaf.set(leaf, shownBy(peer));
+  }
+
+  of(peer: ServedPeer): readonly Buffer[] {
+    const remembered = peer.isSessionReused() ? this.#byLeaf.get(leafOf(peer)) : undefined;
+    return remembered ?? shownBy(peer);
+  }
+}
+
+interface ServedOptions {
   readonly clock: Clock;
   /** Undefined: a connection that was told to leave may take its time. */
   readonly drainMs: number | undefined;

@@ -1,6 +1,6 @@
 import { LEAF_METRIC, TRUST_METRIC } from '@handover/material';
 import { mustBeSources } from '../arguments.ts';
-import { clockIn } from '../clock-option.ts';
+import { clockIn } from '../options.ts';
 import { withDefaultTrust } from './default-trust.ts';
 import { type SourceStatus, type StatusSource, shownOf } from './status.ts';
 

@@ -1,7 +1,7 @@
 import { type Clock, HandoverError } from '@handover/material';
 import { mustBePort, mustBeSources, mustKnowOptions } from '../arguments.ts';
-import { clockIn } from '../clock-option.ts';
 import { RuntimeError } from '../error.ts';
+import { clockIn } from '../options.ts';
 import { warn } from '../warn.ts';
 import { groupOf, membershipOn, Worker, withOwnWorkers } from './cluster.ts';
 import { isClusterWorker } from './cluster-process.ts';

@@ -1,6 +1,6 @@
 import { after, type Instant, instant } from '@handover/material';
 import { FairSemaphore } from '../../scheduling/fair-semaphore.ts';
-import type { AuthorityId, ObjectId } from '../../snapshot/home.ts';
+import type { AuthorityId, ObjectId, StoredObject } from '../../snapshot/home.ts';
 import { type HookStatus, hookStatus } from '../../snapshot/hook-status.ts';
 import {
   dueFor,
@@ -15,17 +15,57 @@ import {
 } from '../../snapshot/hooks.ts';
 import type { Meters } from '../../snapshot/meters.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import { hookFacts } from './hook-facts.ts';
 import { type HookRecords, isPast } from './hook-records.ts';
 import type { HookRequests } from './hook-requests.ts';
 import { type HookEnd, type HookTools, runHook } from './hook-ways.ts';
+
+/** The generation that signed the leaf, or the newest that is trusted. */
+const generationIn = async (
+  snapshot: Snapshot,
+  hook: Hook,
+  stored: StoredObject | undefined,
+): Promise<number | undefined> => {
+  const [authority] = hook.authorities;
+  const record = stored?.record;
+  if (authority === undefined || record === undefined) return undefined;
+  const state = (await snapshot.authorities.load(authority))?.state;
+  const held =
+    record.leaf === undefined
+      ? new Set(record.anchors.map(({ fingerprint }) => fingerprint))
+      : new Set([record.leaf.issuer]);
+  const numbers = (state?.generations ?? [])
+    .filter(({ anchors }) => anchors.some(({ fingerprint }) => held.has(fingerprint)))
+    .map(({ number }) => number);
+  return numbers.length === 0 ? undefined : Math.max(...numbers);
+};
+
+/** What the environment of a hook says, by variable. */
+async function hookFacts(
+  snapshot: Snapshot,
+  out: string,
+  hook: Hook,
+  objects: ReadonlyMap<ObjectId, StoredObject>,
+  reason: string,
+): Promise<Readonly<Record<string, string>>> {
+  const [first = ''] = hook.objects;
+  const [kind = '', name = ''] = hook.name.split(' ');
+  const generation = await generationIn(snapshot, hook, objects.get(first));
+  return {
+    HANDOVER_REASON: reason,
+    HANDOVER_DIRECTORY: `${out}/${first.split('/').slice(0, 3).join('/')}`,
+    ...(kind === 'Leaf' ? { HANDOVER_LEAF: name } : {}),
+    ...(kind === 'TrustBundle' ? { HANDOVER_BUNDLE: name } : {}),
+    ...(hook.authorities.length === 0 ? {} : { HANDOVER_AUTHORITY: hook.authorities.join(' ') }),
+    ...(generation === undefined ? {} : { HANDOVER_GENERATION: String(generation) }),
+  };
+}
 
 /** Hooks at once; the others wait for their turn. */
 const AT_ONCE = 16;
 const FIRST_WAIT_MS = 5_000;
 const LONGEST_WAIT_MS = 300_000;
 
-export interface HooksOptions extends HookTools {
+interface HooksOptions extends HookTools {
   readonly records: HookRecords;
   readonly requests: HookRequests;
   /** The `out` directory. */

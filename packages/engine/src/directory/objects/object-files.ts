@@ -1,4 +1,4 @@
-import { filesUnder } from '../../act/file-groups.ts';
+import { filesUnder } from '../../act/platform.ts';
 import type { FileData, ObjectId, StoredObject } from '../../snapshot/home.ts';
 import { digestOf } from '../../snapshot/stored-object.ts';
 import type { Files, Ownership } from '../disk/files.ts';

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Contended } from '@handover/core';
-import { HandoverError, type Instant, instant } from '@handover/material';
+import { HandoverError, type Instant, instant, minute, sameBytes, second } from '@handover/material';
 import { obstacleError } from '../../act/exact-files.ts';
 import { EngineError, isCode } from '../../error.ts';
 import { Contention } from '../../scheduling/contention.ts';
@@ -14,13 +14,14 @@ import type {
 } from '../../snapshot/home.ts';
 import { claimOf, sealIn } from '../../snapshot/seal.ts';
 import type { ObjectReader, RecordedObject } from '../../snapshot/snapshot.ts';
+import type { FileReader } from '../disk/files.ts';
 import { refuseClosed, refuseOpened } from '../disk/permissions.ts';
+import type { OwnUser } from '../disk/trusted-path.ts';
 import { RECORD_FILE, readVolume, sweepVolume, type Volume, writeVolume } from '../disk/volume.ts';
-import { checkCopy, isCopied, writeCopies } from './copies.ts';
-import { directoryEntries, formatEntries } from './entries.ts';
+import { type Copy, checkCopy, isCopied, writeCopies } from './copies.ts';
+import { directoryEntries, type Entry, formatEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';
 import { foreignObject } from './foreign-object.ts';
-import { HoldBack } from './hold-back.ts';
 import {
   describe,
   filesOf,
@@ -33,8 +34,84 @@ import {
   recordsIn,
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
-import { openedIn } from './opened-files.ts';
-import { outputDamage } from './output-damage.ts';
+import { openedFile, openedIn } from './opened-files.ts';
+
+const atItsPath = (
+  files: FileReader,
+  { path, name, ownership, holdsKey }: Copy,
+  data: FileData,
+  uid: OwnUser,
+): string | undefined => {
+  const facts = files.facts(path);
+  if (facts === undefined) return `${path} is missing`;
+  if (facts.kind === 'file' && sameBytes(files.read(path), data[name]))
+    return openedFile(files, path, { uid, ...ownership, holdsKey }, path);
+  return `${path} is not as handover wrote it`;
+};
+
+/** What is wrong with the files in other formats that were written for an object. One that is yet to be written is not damaged. */
+const outputDamage = (
+  files: FileReader,
+  entry: Entry,
+  data: FileData,
+  copies: readonly Copy[],
+  uid: OwnUser,
+): readonly string[] => {
+  const outputs = entry.record.outputs?.files ?? [];
+  if (outputs.length === 0) return [];
+  const missing = outputs.filter((name) => !(name in data)).map((name) => `${name} is missing`);
+  const isDamaged = missing.length === 0 && isChanged(entry, data);
+  return [
+    ...missing,
+    ...(isDamaged ? [`one of ${Object.keys(data).sort().join(', ')} is not as handover wrote it`] : []),
+    ...copies
+      .filter(({ path, name }) => name in data && entry.copies?.includes(path))
+      .flatMap((copy) => atItsPath(files, copy, data, uid) ?? []),
+  ];
+};
+
+const FIRST_MS = 15 * second;
+const LONGEST_MS = 5 * minute;
+
+interface Held {
+  readonly why: string;
+  readonly failures: number;
+  readonly until: number;
+}
+
+/**
+ * Objects that could not be written, and are left alone for a while: each attempt would issue one more certificate. The second
+ * failure in a row holds an object back, and each one after it for twice as long. Counted by a clock that cannot be set.
+ */
+class HoldBack {
+  readonly #monotonic: () => number;
+  readonly #held = new Map<ObjectId, Held>();
+
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic;
+  }
+
+  failed(id: ObjectId, why: string): void {
+    const failures = (this.#held.get(id)?.failures ?? 0) + 1;
+    const wait = failures === 1 ? 0 : Math.min(FIRST_MS * 2 ** Math.min(failures - 2, 30), LONGEST_MS);
+    this.#held.set(id, { why, failures, until: this.#monotonic() + wait });
+  }
+
+  written(id: ObjectId): void {
+    this.#held.delete(id);
+  }
+
+  /** Something changed that may help: all are tried again. */
+  clear(): void {
+    this.#held.clear();
+  }
+
+  /** Why it is left alone now; undefined: it is not. */
+  reason(id: ObjectId): string | undefined {
+    const held = this.#held.get(id);
+    return held === undefined || this.#monotonic() >= held.until ? undefined : held.why;
+  }
+}
 
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;

@@ -8,7 +8,7 @@ import type { AuthorityId } from '../../snapshot/home.ts';
 import type { Responsibilities } from '../../snapshot/responsibilities.ts';
 import type { EvidenceSource, HomeClock } from '../../snapshot/snapshot.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
-import { userHere } from './asker.ts';
+import { userHere } from './requests.ts';
 
 /** A person's word that a program was restarted. */
 export interface Ack {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
 import type { AuthorityState } from '@handover/core';
 import type { Asker } from '../../ledger/issued-entry.ts';
 import type { Asked, Known } from '../../ledger/ledger.ts';
@@ -6,7 +7,20 @@ import type { AuthorityId, Request, RequestWriter } from '../../snapshot/home.ts
 import { checkRotationId } from '../../snapshot/rotation-id.ts';
 import type { HomeClock, RequestReader, Requests } from '../../snapshot/snapshot.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
-import { userHere } from './asker.ts';
+
+/** The user of this process; only the uid for an account without a name. */
+export const userHere = (): Pick<Asker, 'user' | 'uid'> => {
+  const uid = process.getuid?.();
+  const number = uid === undefined ? {} : { uid };
+  try {
+    return { user: userInfo().username, ...number };
+  } catch {
+    return number;
+  }
+};
+
+/** This process as histories name it. */
+export const processHere = (): string => `process ${process.pid} on ${hostname()}`;
 
 /** A request as its file holds it. */
 interface Filed {

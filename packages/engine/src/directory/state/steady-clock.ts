@@ -1,8 +1,8 @@
 import { uptime } from 'node:os';
 import type { ClockDoubt } from '@handover/core';
 import { hour, type Instant, instant } from '@handover/material';
-import { type Belief, believe } from '../../snapshot/clock-doubt.ts';
 import type { HomeClock } from '../../snapshot/snapshot.ts';
+import { type Belief, believe } from '../../snapshot/watched-clock.ts';
 import { type Files, replaceFile } from '../disk/files.ts';
 
 /** Wall clock and time since boot drift apart by this much only when the clock is set. */

@@ -13,9 +13,8 @@ import {
 import { OperatorError } from '../../error.ts';
 import { type BundleSeen, bundleSeen, bundles } from './bundle.ts';
 import type { DefaultCasState } from './default-cas.ts';
-import { isOutput } from './holder.ts';
 import type { SourceKind } from './sources.ts';
-import { type TargetSeen, targetSeen } from './targets.ts';
+import { isOutput, type TargetSeen, targetSeen } from './targets.ts';
 
 export interface BundleOptions {
   /** Namespace of sources. */
