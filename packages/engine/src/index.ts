@@ -78,7 +78,6 @@ export {
   type Severity,
   type Thresholds,
 } from './report/health.ts';
-export { MemoryAuthorities, MemoryObjects } from './report/memory-home.ts';
 export { remarksOn } from './report/settings-without-effect.ts';
 export {
   type AuthorityStanding,
@@ -99,6 +98,8 @@ export {
   certificatesKey,
   dryRun,
   type Material,
+  MemoryAuthorities,
+  MemoryObjects,
   materialIn,
   type TrustMatrix,
   type Verdicts,

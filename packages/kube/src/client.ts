@@ -1,13 +1,10 @@
 import type { Clock } from '@handover/material';
 import { parseAnswer, subjectOf } from './answer.ts';
 import type { ServerClock } from './clock.ts';
-import { Discovery } from './discovery.ts';
 import { isCode, KubeError } from './error.ts';
 import { apiVersionOf, type ResourceKind } from './kinds.ts';
 import type { Fence, Kube } from './kube.ts';
 import type { KubeConfig } from './kubeconfig/config.ts';
-import { pagesOf } from './list.ts';
-import { METADATA, PATCH } from './media.ts';
 import type { KubeObject } from './object.ts';
 import { pathOf, type Query, type ResourcePlace, withQuery } from './path.ts';
 import type {
@@ -27,8 +24,108 @@ import type {
   WatchRequest,
   WriteOptions,
 } from './requests.ts';
-import { type Call, type ConnectOptions, Session } from './session.ts';
-import { watchOnce } from './watch-once.ts';
+import { type Call, type ConnectOptions, Session, statusIn } from './session.ts';
+import { METADATA, METADATA_LIST, PATCH, watchOnce } from './watch-once.ts';
+
+const PAGE = 500;
+
+interface RawList<T> {
+  readonly items?: readonly T[] | null;
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+}
+
+/** Pages of one moment. A page that is too large is read again at half the size. */
+async function* pagesOf<T extends KubeObject>(
+  session: Session,
+  kind: ResourceKind<T>,
+  which: ListRequest,
+  { signal, timeout }: CallOptions,
+): AsyncGenerator<List<T>, void, undefined> {
+  const path = pathOf(kind, { namespace: which.namespace });
+  let limit = which.limit ?? PAGE;
+  let next: string | undefined;
+  for (;;) {
+    const query = {
+      labelSelector: which.labelSelector,
+      fieldSelector: which.fieldSelector,
+      limit: limit > 0 ? limit : undefined,
+      continue: next,
+      // From the second page on, the continue token holds the version.
+      resourceVersion: next === undefined ? which.resourceVersion : undefined,
+    };
+    let list: RawList<T>;
+    try {
+      const reply = await session.send({
+        subject: subjectOf('list', kind, { namespace: which.namespace }),
+        method: 'GET',
+        path: withQuery(path, query),
+        accept: which.metadataOnly === true ? METADATA_LIST : undefined,
+        signal,
+        timeout,
+      });
+      list = parseAnswer<RawList<T>>(reply, `GET ${path}`);
+    } catch (error) {
+      if (!isCode(error, 'KUBE_TOO_LARGE') || limit === 1) throw error;
+      limit = Math.max(1, Math.floor((limit || PAGE) / 2));
+      continue;
+    }
+    const { metadata = {} } = list;
+    next = metadata.continue === '' ? undefined : metadata.continue;
+    yield { items: list.items ?? [], resourceVersion: metadata.resourceVersion ?? '' };
+    if (next === undefined) return;
+  }
+}
+
+const REMEMBER_MS = 60_000;
+
+interface Known {
+  readonly at: number;
+  readonly resources: Promise<ReadonlySet<string>>;
+}
+
+/** The kinds that the server has, by group and version. */
+export class Discovery {
+  readonly #session: Session;
+  readonly #known = new Map<string, Known>();
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  async serves(group: string, version: string, plural: string, options: CallOptions): Promise<boolean> {
+    const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+    const known = this.#known.get(path);
+    if (known !== undefined && this.#session.clock.monotonic() - known.at < REMEMBER_MS) {
+      return (await known.resources).has(plural);
+    }
+    const resources = this.#ask(path, group, version, options);
+    this.#known.set(path, { at: this.#session.clock.monotonic(), resources });
+    resources.catch(() => this.#known.delete(path));
+    return (await resources).has(plural);
+  }
+
+  async #ask(
+    path: string,
+    group: string,
+    version: string,
+    { signal, timeout }: CallOptions,
+  ): Promise<ReadonlySet<string>> {
+    try {
+      const { body } = await this.#session.send({
+        subject: subjectOf('discover', { group, version, plural: '' }, {}),
+        method: 'GET',
+        path,
+        signal,
+        timeout,
+      });
+      const { resources } = statusIn(body) as { resources?: readonly { readonly name?: string }[] };
+      return new Set((resources ?? []).map(({ name }) => name ?? ''));
+    } catch (error) {
+      if (isCode(error, 'KUBE_NOT_FOUND')) return new Set();
+      throw error;
+    }
+  }
+}
 
 /** The current term. Throws when no term is held, or another than the given one. */
 function mustHold(fence: Fence, term?: number): number {

@@ -3,11 +3,22 @@ import { type ApiStatus, apiError, tooLarge } from './api-error.ts';
 import { KubeError } from './error.ts';
 import { parseJson } from './json.ts';
 import type { ResourceKind } from './kinds.ts';
-import { METADATA } from './media.ts';
 import type { KubeObject } from './object.ts';
 import { pathOf, withQuery } from './path.ts';
 import type { WatchEvent, WatchOptions, WatchRequest } from './requests.ts';
 import type { Session } from './session.ts';
+
+/** Asks for metadata only; a server without that format sends whole objects. */
+export const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
+export const METADATA_LIST =
+  'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+
+export const PATCH = {
+  merge: 'application/merge-patch+json',
+  json: 'application/json-patch+json',
+  // The body is JSON, which is YAML too. The API knows this patch by its YAML name only.
+  apply: 'application/apply-patch+yaml',
+} as const;
 
 const NEWLINE = 10;
 

@@ -1,5 +1,6 @@
 export { type Bundle, bundleOf, parseBundle } from './bundle.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
+export type { Purpose } from './chain.ts';
 export { nameOf, type Verdict, verifyChain } from './chain.ts';
 export type { Clock, Timer } from './clock.ts';
 export { DerReader, readOid, readSmallInteger, TAG as DER_TAG } from './der.ts';
@@ -13,7 +14,7 @@ export {
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
 export { isMap, type Json } from './json.ts';
-export { PrivateKey } from './keys.ts';
+export { PrivateKey, Unprintable } from './keys.ts';
 export { Listeners } from './listeners.ts';
 export type { Name } from './name.ts';
 export { checkName } from './name-constraints.ts';
@@ -27,7 +28,6 @@ export {
   sameBytes,
   textOf,
 } from './pem.ts';
-export type { Purpose } from './purpose.ts';
 export { parseSigningRequest, type SigningRequest } from './signing-request.ts';
 export { LEAF_METRIC, MAX_STATUS_BYTES, METRICS_PATH, STATUS_PATH, TRUST_METRIC } from './status-path.ts';
 export {
@@ -56,5 +56,4 @@ export {
 } from './tls-profile.ts';
 export { OFTEN_MISSING, type TlsVersion } from './tls-tables.ts';
 export { isUnknownAuthority } from './unknown-authority.ts';
-export { Unprintable } from './unprintable.ts';
 export { VirtualClock } from './virtual-clock.ts';

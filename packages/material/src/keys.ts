@@ -1,8 +1,29 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { inspect } from 'node:util';
 import type { Certificate } from './certificate.ts';
 import { MaterialError, type MaterialErrorCode } from './error.ts';
 import { type PemBlock, parsePem } from './pem.ts';
-import { Unprintable } from './unprintable.ts';
+
+/** A secret that cannot be printed, logged or serialised by accident: a fixed word stands for it. */
+export abstract class Unprintable<Word extends string = string> {
+  readonly #word: Word;
+
+  constructor(word: Word) {
+    this.#word = word;
+  }
+
+  toString(): Word {
+    return this.#word;
+  }
+
+  toJSON(): Word {
+    return this.#word;
+  }
+
+  [inspect.custom](): Word {
+    return this.#word;
+  }
+}
 
 const ENCODINGS: Readonly<Record<string, 'pkcs8' | 'pkcs1' | 'sec1'>> = {
   'PRIVATE KEY': 'pkcs8',

@@ -1,11 +1,11 @@
 export { type CertgenHome, openCertgen } from './certgen/certgen.ts';
+export type { EmbedEvent } from './embed/embed.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
-export type { EmbedEvent } from './embed/events.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/spec.ts';
 export type { OperatorErrorCode } from './error.ts';
 export type { ObjectProjection } from './objects/projection.ts';
 export { type Declarations, resourcesOfFile } from './resources/declarations.ts';
-export { RESOURCE_KINDS } from './resources/kinds.ts';
+export { RESOURCE_KINDS } from './resources/declared.ts';
 export { serveHealth } from './run/health.ts';
 export { Operator } from './run/operator.ts';
 export type { OperatorOptions } from './run/operator-options.ts';

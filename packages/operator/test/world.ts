@@ -18,7 +18,7 @@ import {
   type TestClock,
 } from '@handover/test-api-server';
 import { onTestFinished } from 'vitest';
-import { RESOURCE_KINDS } from '../src/resources/kinds.ts';
+import { RESOURCE_KINDS } from '../src/resources/declared.ts';
 import { Operator } from '../src/run/operator.ts';
 import type { OperatorOptions } from '../src/run/operator-options.ts';
 import { Addresses } from '../src/workloads/addresses.ts';

@@ -1,7 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { RuntimeError } from './error.ts';
-import { fileError } from './file-error.ts';
+import { fileError, RuntimeError } from './error.ts';
 
 /** Where pods mount the ConfigMap `handover-platform`: one file per fact. */
 const PLATFORM_FOLDER = '/etc/handover/platform';

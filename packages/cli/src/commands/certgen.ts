@@ -1,12 +1,11 @@
 import { restsText, waitingText } from '@handover/core';
 import { type CertgenResult, type RotationAhead, unusableLine } from '@handover/engine';
-import { amount } from '../amount.ts';
 import { askedOptions, askedResources } from '../asked-resources.ts';
 import { waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { CliError } from '../error.ts';
 import { type HomeFlags, homeOptions, openerOf, type Workplace } from '../open-home.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
 interface Flags extends HomeFlags, WaitFlags {

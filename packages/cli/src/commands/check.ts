@@ -11,13 +11,12 @@ import {
 } from '@handover/engine';
 import { type Duration, day, duration } from '@handover/material';
 import { Option } from 'commander';
-import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 
 interface Flags extends HomeFlags {
   readonly warn: Duration;

@@ -1,7 +1,7 @@
-import { amount } from '../amount.ts';
 import type { Define } from '../context.ts';
 import { type DemoReport, demo, type Moment } from '../demo/demo.ts';
 import { MEMBERS } from '../demo/resources.ts';
+import { amount } from '../printable.ts';
 import { number } from '../simulate/arguments.ts';
 
 interface Flags {

@@ -7,7 +7,6 @@ import {
   verifyAuthority,
 } from '@handover/engine';
 import { duration } from '@handover/material';
-import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import { carryOut } from '../carry-out.ts';
 import type { Define } from '../context.ts';
@@ -17,7 +16,7 @@ import { failingLines } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
 import { endingOf, errorJson, usageError } from '../error-line.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 
 interface Flags extends HomeFlags {
   readonly generation: number;

@@ -1,7 +1,7 @@
 import type { SimulateOptions, SimulationReport, StrategyName } from '@handover/sim';
 import { Option } from 'commander';
-import { amount } from '../amount.ts';
 import type { Define, OutputStream } from '../context.ts';
+import { amount } from '../printable.ts';
 import { number, numbers } from '../simulate/arguments.ts';
 import { runSimulation } from '../simulate/run-simulation.ts';
 import { summary } from '../simulate/summary.ts';

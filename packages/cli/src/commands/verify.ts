@@ -1,11 +1,10 @@
 import { staticDamage, strandedIn, survey, unusableLine, verifyAuthority } from '@handover/engine';
-import { amount } from '../amount.ts';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { failingLines, trustTable } from '../directory/trust-table.ts';
 import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 
 const SHOWN = 20;
 

@@ -1,5 +1,5 @@
 import type { Catalogue, ControllerEvent } from '@handover/engine';
-import { amount } from '../amount.ts';
+import { amount } from '../printable.ts';
 
 /** When everything that the resources ask for is in place for the first time. */
 export class Ready {

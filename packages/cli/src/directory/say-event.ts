@@ -1,8 +1,7 @@
 import { explain, sentenceOf, waitGroups } from '@handover/core';
 import { type ControllerEvent, hookLine, remarksOn } from '@handover/engine';
-import { amount } from '../amount.ts';
 import { codeOf } from '../event-log.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 
 const MOST_LINES = 5;
 

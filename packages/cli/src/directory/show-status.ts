@@ -1,8 +1,7 @@
 import { restsText, waitGroups } from '@handover/core';
 import { type AuthorityStatus, type HookStatus, hookLine, type Status, unusableLine } from '@handover/engine';
 import type { Instant } from '@handover/material';
-import { amount } from '../amount.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 import { timeLeft } from './waiting.ts';
 
 type Step = NonNullable<AuthorityStatus['history']>[number];

@@ -1,7 +1,6 @@
 import { listed } from '@handover/core';
 import { FAILS_NEXT, FAILS_NOW, type TrustMatrix } from '@handover/engine';
-import { amount } from '../amount.ts';
-import { printable } from '../printable.ts';
+import { amount, printable } from '../printable.ts';
 
 /** With more presenters, those with equal rows share one, as verifiers do. */
 const MOST_ROWS = 100;

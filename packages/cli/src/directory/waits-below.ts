@@ -1,6 +1,6 @@
 import { type ControllerEvent, dueIn } from '@handover/engine';
-import { amount } from '../amount.ts';
 import type { Context } from '../context.ts';
+import { amount } from '../printable.ts';
 import { LiveLine, type Waiting } from './waiting.ts';
 
 /** Below the log of a run on a terminal: which authority waits, for what and how long. */

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterEach, expect, test } from 'vitest';
 import { leafFor, Servers } from '../../test/tls-servers.ts';
 import { readAnswer } from './answer.ts';
-import { clientHello } from './hello.ts';
 import { groupsFor, suitesFor, type Version } from './names.ts';
+import { clientHello } from './offer.ts';
 
 const servers = new Servers();
 afterEach(() => servers.end());

@@ -1,8 +1,14 @@
 import { type Certificate, type Instant, instant } from '@handover/material';
 import { caParts } from './certificate-parts.ts';
-import { authorityKeyIdentifier, CA_CONSTRAINTS, CA_KEY_USAGE, subjectKeyIdentifier } from './extensions.ts';
+import {
+  authorityKeyIdentifier,
+  CA_CONSTRAINTS,
+  CA_KEY_USAGE,
+  caCommonName,
+  distinguishedName,
+  subjectKeyIdentifier,
+} from './extensions.ts';
 import { nameConstraintsExtension, type PermittedNames } from './name-constraints.ts';
-import { caCommonName, distinguishedName } from './names.ts';
 import { keyIdOfSpki, spkiOf } from './public-key.ts';
 import { signed, type Unsigned, unsigned } from './signed.ts';
 import type { Signer } from './signer.ts';

@@ -1,9 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Certificate } from '@handover/material';
 import { CoreError } from '../error.ts';
-import { membersAt, spanAt } from './der-walk.ts';
 import { oid } from './der-writer.ts';
-import { keyIdOfSpki } from './public-key.ts';
+import { keyIdOfSpki, membersAt, spanAt } from './public-key.ts';
 
 export interface CaParts {
   /** The subject's DER, to be copied as it is: Go compares issuer and subject byte by byte. */

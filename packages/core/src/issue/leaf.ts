@@ -6,15 +6,16 @@ import { type AltNames, generalNames } from './alt-names.ts';
 import { caParts } from './certificate-parts.ts';
 import {
   authorityKeyIdentifier,
+  distinguishedName,
   extendedKeyUsage,
   LEAF_CONSTRAINTS,
   LEAF_KEY_USAGE,
+  type Subject,
   subjectAltName,
   subjectKeyIdentifier,
   USAGES,
   type Usage,
 } from './extensions.ts';
-import { distinguishedName, type Subject } from './names.ts';
 import { keyIdOfSpki, spkiOf } from './public-key.ts';
 import { signed, type Unsigned, unsigned } from './signed.ts';
 import type { Signer } from './signer.ts';

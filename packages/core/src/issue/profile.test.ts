@@ -2,7 +2,6 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { type Certificate, hour, instant, parseCertificate } from '@handover/material';
 import { expect, test } from 'vitest';
 import { keyOf } from '../../test/keys.ts';
-import { membersAt, spanAt } from './der-walk.ts';
 import {
   generateKey,
   issueCa,
@@ -13,6 +12,7 @@ import {
   localSigner,
   subjectKeyId,
 } from './index.ts';
+import { membersAt, spanAt } from './public-key.ts';
 
 const start = instant(Date.UTC(2030, 0, 1));
 const end = instant(Date.UTC(2035, 0, 1));

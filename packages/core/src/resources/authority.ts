@@ -1,19 +1,19 @@
 import { type Duration, day, duration, minute } from '@handover/material';
 import { z } from 'zod';
 import { consumer } from './consumer.ts';
-import { formatDuration } from './duration.ts';
 import {
   dateField,
   durationField,
   exactlyOne,
   type Fraction,
   fields,
+  formatDuration,
+  keyField,
   objectName,
   percentField,
   text,
 } from './fields.ts';
 import { issueTo, nameConstraints } from './issue-to.ts';
-import { keyField } from './key-field.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import { trustDomain } from './name-fields.ts';
 import { bundleReload } from './reload.ts';

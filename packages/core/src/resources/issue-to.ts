@@ -1,8 +1,6 @@
 import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
-import { formatDuration } from './duration.ts';
-import { durationField, fields, labelSelector } from './fields.ts';
-import { KEY_ALGORITHMS } from './key-field.ts';
+import { durationField, fields, formatDuration, KEY_ALGORITHMS, labelSelector } from './fields.ts';
 import { dnsDomain, dnsPattern, ipRangeField, textPattern, uriPattern } from './name-fields.ts';
 
 const lifetime = () => durationField(duration(10 * second), duration(3650 * day));

@@ -1,8 +1,16 @@
 import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
 import { dnsNameProblem, ipAddressProblem, uriProblem } from '../issue/alt-names.ts';
-import { durationField, FORM, fields, objectName, percentField, reference, text } from './fields.ts';
-import { keyField } from './key-field.ts';
+import {
+  durationField,
+  FORM,
+  fields,
+  keyField,
+  objectName,
+  percentField,
+  reference,
+  text,
+} from './fields.ts';
 import { shown } from './message.ts';
 import { frame, namespacedMetadata } from './metadata.ts';
 import { account, leafOutputs, mode } from './outputs.ts';

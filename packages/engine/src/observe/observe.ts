@@ -6,12 +6,13 @@ import {
   type Observed,
   ROTATE,
 } from '@handover/core';
-import type { Certificate, Instant } from '@handover/material';
+import { type Certificate, duration, type Instant } from '@handover/material';
 import { EngineError, isCode } from '../error.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { authorityRef, type Catalogue, liesElsewhere, secretOf } from '../snapshot/catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from '../snapshot/home.ts';
-import type { HookStatus } from '../snapshot/hook-status.ts';
+import { type HookStatus, hookStatus } from '../snapshot/hook-status.ts';
+import { type Hook, type HookRecord, heardBy, hooksOf, partsOf, restarts } from '../snapshot/hooks.ts';
 import { withoutMovedLeaves } from '../snapshot/moved-leaves.ts';
 import { hasAsked, type Outputs } from '../snapshot/outputs.ts';
 import { authorityIn, policyFor, type Responsibilities } from '../snapshot/responsibilities.ts';
@@ -21,7 +22,73 @@ import type { Adoption, ConsumerFound, LeafIssuers, ReadSnapshot, Snapshot } fro
 import { seenAs } from '../snapshot/stored-object.ts';
 import { unknownExternallyHeld } from '../snapshot/unknown-externally-held.ts';
 import { adoptionOf, anchorsOf, awaitingOverwrite, orphanedBy } from './adoption.ts';
-import { afterTelling, hooksSeen, sinceTold, statusOfHook } from './hooks-seen.ts';
+
+/** A hook, and what is remembered of it. */
+interface HookSeen {
+  readonly hook: Hook;
+  readonly record: HookRecord | undefined;
+}
+
+const hooksSeen = ({ hooks, catalogue }: Snapshot, authority: AuthorityId): readonly HookSeen[] =>
+  hooks === undefined
+    ? []
+    : hooksOf(catalogue, authority).map((hook) => ({ hook, record: hooks.read(hook) }));
+
+/** Even where programs reload in no time, they do so only after they were told: what they are not told of yet is dated now. */
+const afterTelling = (responsibilities: Responsibilities, hooks: readonly HookSeen[]): Responsibilities => {
+  const { policy } = responsibilities;
+  if (policy.reloadWithin > 0 || hooks.every(({ hook }) => restarts(hook))) return responsibilities;
+  return { ...responsibilities, policy: { ...policy, reloadWithin: duration(1) } };
+};
+
+const statusOfHook = (
+  { hook, record }: HookSeen,
+  stored: ReadonlyMap<ObjectId, StoredObject>,
+): HookStatus => {
+  const parts = hook.objects.flatMap((id) => {
+    const part = partsOf(id, stored.get(id));
+    return part === undefined ? [] : [[id, part] as const];
+  });
+  return hookStatus(hook, record, new Map(parts));
+};
+
+/**
+ * A promise to reload counts from when the program was told, not from when the file was written. A change that the hook does not hear
+ * of counts from its write, and so does one that a restart brings: the restart itself is the evidence.
+ */
+const sinceTold = (
+  seen: ObjectSeen,
+  { hook, record }: HookSeen,
+  stored: StoredObject,
+  now: Instant,
+): ObjectSeen => {
+  if (restarts(hook)) return seen;
+  const told = record?.told?.[seen.id];
+  const heard = heardBy(hook);
+  const toldOf = (fingerprint: string, since: Instant): Instant => {
+    const first = told?.anchors.find((anchor) => anchor.fingerprint === fingerprint)?.since;
+    return first === undefined ? now : (Math.max(since, first) as Instant);
+  };
+  const { leaf } = seen;
+  const issuerTold =
+    leaf !== undefined && told?.issuer?.fingerprint === leaf.issuer ? told.issuer.since : now;
+  const trust = partsOf(seen.id, stored)?.trust;
+  return {
+    ...seen,
+    ...(heard.includes('trust')
+      ? {
+          anchors: seen.anchors.map(({ fingerprint, since }) => ({
+            fingerprint,
+            since: toldOf(fingerprint, since),
+          })),
+          changedAt: trust !== undefined && told?.parts.trust === trust ? seen.changedAt : now,
+        }
+      : {}),
+    ...(leaf !== undefined && heard.includes('leaf')
+      ? { leaf: { ...leaf, issuerSince: Math.max(leaf.issuerSince, issuerTold) as Instant } }
+      : {}),
+  };
+};
 
 /** Everything known about one authority at one moment. */
 export interface Observation {

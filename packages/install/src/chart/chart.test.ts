@@ -5,7 +5,7 @@ import { COMPAT } from '@handover/core';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { chartFiles } from './chart.ts';
-import { merge } from './merge.ts';
+import { merge } from './template.ts';
 import { conditionOf, TOKENS, type Variant } from './variants.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));

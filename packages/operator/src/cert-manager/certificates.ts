@@ -3,6 +3,7 @@ import {
   type AuthorityRecord,
   type ExternallyHeldReader,
   idOf,
+  inParallel,
   type ObjectId,
   type Reissues,
   type Responsibilities,
@@ -26,9 +27,134 @@ import {
   PROGRAM,
   withCondition,
 } from './kinds.ts';
-import { issuedFor, onItsWay, ownerKey, shortly, slowness, timeOf } from './progress.ts';
 import type { ExternallyHeldSecret } from './projections.ts';
-import { UnlabelledSecrets } from './unlabelled.ts';
+
+/** Of one look: a tenant creates as many Certificates as it likes. */
+const MOST_READS = 50;
+const AT_ONCE = 10;
+
+interface Wanted {
+  readonly id: ObjectId;
+  readonly certificate: CertManagerCertificate;
+}
+
+interface Read {
+  /** Of the Certificate: cert-manager writes its status after each change of its Secret. */
+  readonly version: string;
+  readonly secret: ExternallyHeldSecret | undefined;
+}
+
+/** Secrets of Certificates that the watch does not show: there is none yet, or cert-manager before 1.12 wrote it without a label. */
+class UnlabelledSecrets {
+  readonly #get: (namespace: string, name: string) => Promise<ExternallyHeldSecret | undefined>;
+  readonly #read = new Map<ObjectId, Read>();
+
+  constructor(get: (namespace: string, name: string) => Promise<ExternallyHeldSecret | undefined>) {
+    this.#get = get;
+  }
+
+  /**
+   * Reads some of those that it does not know, in this order. Undefined: all of the namespace `own` are known now; else why some are not. Those of
+   * other namespaces hold nothing up: a tenant that keeps changing its Certificates delays only what is seen of them.
+   */
+  async read(wanted: readonly Wanted[], own: string): Promise<string | undefined> {
+    const unread = wanted.filter((one) => !this.#isKnown(one));
+    let trouble: string | undefined;
+    await inParallel(unread.slice(0, MOST_READS), AT_ONCE, async ({ id, certificate }) => {
+      const { namespace = '', resourceVersion = '' } = certificate.metadata;
+      try {
+        const secret = await this.#get(namespace, certificate.spec?.secretName ?? '');
+        this.#read.set(id, { version: resourceVersion, secret });
+      } catch (error) {
+        trouble ??= error instanceof Error ? error.message : String(error);
+      }
+    });
+    const left = unread.filter(
+      (one) => one.certificate.metadata.namespace === own && !this.#isKnown(one),
+    ).length;
+    if (left === 0) return undefined;
+    return `${left} ${left === 1 ? 'Secret' : 'Secrets'} of Certificates could not be read yet${trouble === undefined ? '' : `: ${trouble}`}`;
+  }
+
+  of(id: ObjectId): ExternallyHeldSecret | undefined {
+    return this.#read.get(id)?.secret;
+  }
+
+  /** Forgets Secrets that no Certificate asks for. */
+  retain(ids: ReadonlySet<ObjectId>): void {
+    for (const id of this.#read.keys()) if (!ids.has(id)) this.#read.delete(id);
+  }
+
+  #isKnown({ id, certificate }: Wanted): boolean {
+    return this.#read.get(id)?.version === (certificate.metadata.resourceVersion ?? '');
+  }
+}
+
+export const timeOf = (text: string | undefined): number => Date.parse(text ?? '') || 0;
+
+/** What another program says, for people. */
+const shortly = (text: string): string => (text.length > 300 ? `${text.slice(0, 300)}…` : text);
+
+const ownerKey = (namespace = '', uid = ''): string => `${namespace} ${uid}`;
+
+/** Requests with a leaf, by the Certificate that owns them. Only an issuer writes the status of a request. */
+const issuedFor = (
+  requests: readonly CertificateRequest[],
+): ReadonlyMap<string, readonly CertificateRequest[]> => {
+  const all = new Map<string, CertificateRequest[]>();
+  for (const request of requests) {
+    const { namespace, ownerReferences = [] } = request.metadata;
+    if (request.status?.certificate === undefined) continue;
+    for (const { uid } of ownerReferences) {
+      const key = ownerKey(namespace, uid);
+      const known = all.get(key);
+      if (known === undefined) all.set(key, [request]);
+      else known.push(request);
+    }
+  }
+  return all;
+};
+
+/** A leaf that was signed for a Certificate whose Secret does not exist yet. */
+const onItsWay = (
+  requests: readonly CertificateRequest[],
+  certificate: CertManagerCertificate,
+): Uint8Array | undefined => {
+  const issued = requests.filter((one) => isOf(one, certificate) && one.status?.certificate !== undefined);
+  const last = issued.sort(byAge).at(-1);
+  return last === undefined ? undefined : leafIn(last);
+};
+
+/** The same bytes at each look, so that they are parsed once. */
+const leaves = new WeakMap<CertificateRequest, Uint8Array>();
+const leafIn = (request: CertificateRequest): Uint8Array => {
+  const bytes = leaves.get(request) ?? Buffer.from(request.status?.certificate ?? '', 'base64');
+  leaves.set(request, bytes);
+  return bytes;
+};
+
+const byAge = (a: CertificateRequest, b: CertificateRequest): number =>
+  timeOf(a.metadata.creationTimestamp) - timeOf(b.metadata.creationTimestamp);
+
+const isOf = ({ metadata }: CertificateRequest, certificate: CertManagerCertificate): boolean =>
+  metadata.namespace === certificate.metadata.namespace &&
+  (metadata.ownerReferences ?? []).some(
+    ({ kind, uid }) => kind === 'Certificate' && uid === certificate.metadata.uid,
+  );
+
+const slowness = (certificate: CertManagerCertificate, requests: readonly CertificateRequest[]): string => {
+  const [last] = requests
+    .filter((one) => isOf(one, certificate))
+    .sort(byAge)
+    .reverse();
+  const since = conditionIn(certificate, 'Issuing')?.lastTransitionTime ?? '';
+  if (last !== undefined && conditionIn(last, 'Approved') === undefined)
+    return `CertificateRequest ${last.metadata.name} is not approved since ${since}: allow the approver to approve Authorities, see docs/recipes/cert-manager.md`;
+  const ready = last === undefined ? undefined : conditionIn(last, 'Ready');
+  return ready?.message === undefined
+    ? `cert-manager has not answered since ${since}: look at its controller`
+    : shortly(`CertificateRequest ${last?.metadata.name}: ${ready.message}`);
+};
 
 interface AskOptions {
   readonly kube: Kube;

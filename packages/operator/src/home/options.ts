@@ -19,7 +19,7 @@ import type { Declarations } from '../resources/declarations.ts';
 import type { ResolveOptions } from '../resources/resolved-resources.ts';
 import type { SelectedSources } from '../resources/selected-sources.ts';
 import type { Addresses } from '../workloads/addresses.ts';
-import type { PodLeafSource } from '../workloads/pod-leaf.ts';
+import type { PodLeafSource } from '../workloads/pod-signers.ts';
 import type { Workloads } from '../workloads/workload-cache.ts';
 
 /** How the API server is reached. */

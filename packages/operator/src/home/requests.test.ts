@@ -2,7 +2,7 @@ import type { AuthorityState } from '@handover/core';
 import type { Kube, KubeObject } from '@handover/kube';
 import { apiServer, type FakeApiServer } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 import { KubeRequests } from './requests.ts';
 
 const ID = 'shop/mesh';

@@ -12,7 +12,7 @@ import { type Kube, secrets } from '@handover/kube';
 import { isCode } from '../error.ts';
 import { requestsIn, stateName } from '../objects/authorities.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 
 /** Requests that were carried out stay for a while, so that users see what was asked for. */
 const MOST_KEPT = 5;

@@ -12,7 +12,7 @@ import {
   stubRequest,
 } from '../../test/pod-request.ts';
 import { PodWorld, SIGNER } from '../../test/pod-world.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 
 const FOR_PODS = { podCertificates: {} } as const;
 

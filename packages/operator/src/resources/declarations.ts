@@ -8,8 +8,7 @@ import {
   namespaces as namespaceKind,
 } from '@handover/kube';
 import { instant } from '@handover/material';
-import { type Declared, declaredOf } from './declared.ts';
-import { RESOURCE_KINDS } from './kinds.ts';
+import { type Declared, declaredOf, RESOURCE_KINDS } from './declared.ts';
 
 /** Where resources come from. */
 export interface Declarations {

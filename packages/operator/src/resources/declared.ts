@@ -1,8 +1,16 @@
-import { API_VERSION, parseResource, type Resource } from '@handover/core';
-import type { KubeObject } from '@handover/kube';
+import { API_VERSION, parseResource, type Resource, type Kind as ResourceName } from '@handover/core';
+import { type KubeObject, kindOf, type ResourceKind } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
 import { cut, knownAnnotations, labelsOf } from '../objects/bounds.ts';
 import { type Managers, managersIn } from './askers.ts';
+
+/** Our own kinds on an API server. */
+export const RESOURCE_KINDS: Readonly<Record<ResourceName, ResourceKind>> = {
+  Authority: kindOf(API_VERSION, 'authorities', 'Authority'),
+  Leaf: kindOf(API_VERSION, 'leaves', 'Leaf'),
+  TrustBundle: kindOf(API_VERSION, 'trustbundles', 'TrustBundle', false),
+  TLSProfile: kindOf(API_VERSION, 'tlsprofiles', 'TLSProfile'),
+};
 
 /** A resource as it was written, parsed as far as possible. */
 export interface Declared {

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { newCas } from '../../test/trust-manager/world.ts';
 import { OperatorWorld } from '../../test/world.ts';
 import { openView } from '../run/view.ts';
-import { RESOURCE_KINDS } from './kinds.ts';
+import { RESOURCE_KINDS } from './declared.ts';
 
 const TRUST = 'handover-system';
 const ROLE = { 'example.com/role': 'ca' };

@@ -3,7 +3,7 @@ import { encodePem, instant } from '@handover/material';
 import type { SeenRequest } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { OperatorWorld, placeOf } from '../../test/world.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 
 let world: OperatorWorld;
 beforeEach(async () => {

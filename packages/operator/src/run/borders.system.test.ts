@@ -5,7 +5,7 @@ import { systemClock } from '@handover/runtime/clock';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { silentConsumers } from '../../test/silent-consumers.ts';
 import { clusterOf } from '../../test/world.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 import { Addresses } from '../workloads/addresses.ts';
 import { Operator } from './operator.ts';
 

@@ -3,7 +3,7 @@ import { configMaps, events, type KubeObject, pods, secrets } from '@handover/ku
 import { parseCertificates } from '@handover/material';
 import { beforeEach, expect, test } from 'vitest';
 import { OperatorWorld } from '../../test/world.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 import { openView } from './view.ts';
 
 /** Labels decide which namespaces get certificates. */

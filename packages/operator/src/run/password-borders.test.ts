@@ -1,7 +1,7 @@
 import { secrets } from '@handover/kube';
 import { beforeEach, expect, test } from 'vitest';
 import { OperatorWorld, placeOf } from '../../test/world.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 
 let world: OperatorWorld;
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { type KubeObject, secrets } from '@handover/kube';
 import type { SeenRequest } from '@handover/test-api-server';
 import { beforeEach, expect, test } from 'vitest';
 import { OperatorWorld, placeOf } from '../../test/world.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 
 let world: OperatorWorld;
 beforeEach(async () => {

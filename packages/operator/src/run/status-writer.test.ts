@@ -3,8 +3,7 @@ import type { Kube } from '@handover/kube';
 import { instant } from '@handover/material';
 import { apiServer, TestClock } from '@handover/test-api-server';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Declared, declaredOf } from '../resources/declared.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { type Declared, declaredOf, RESOURCE_KINDS } from '../resources/declared.ts';
 import { conditionsOf, verdict } from './status.ts';
 import { StatusWriter } from './status-writer.ts';
 

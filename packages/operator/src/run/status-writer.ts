@@ -2,8 +2,7 @@ import { API_VERSION, type Condition } from '@handover/core';
 import type { Kube } from '@handover/kube';
 import { isCode } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
-import type { Declared } from '../resources/declared.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
+import { type Declared, RESOURCE_KINDS } from '../resources/declared.ts';
 import type { AnyStatus } from './status.ts';
 
 /** No object's status is written more often than this. */

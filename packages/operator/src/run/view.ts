@@ -8,8 +8,8 @@ import { KubeHome } from '../home/home.ts';
 import { kindsWith, trustBundleVersion } from '../objects/kinds.ts';
 import { PLURALS } from '../objects/place.ts';
 import { CustomResources } from '../resources/declarations.ts';
+import { RESOURCE_KINDS } from '../resources/declared.ts';
 import { ownInjection } from '../resources/injections.ts';
-import { RESOURCE_KINDS } from '../resources/kinds.ts';
 import { FollowedSources } from '../resources/selected-sources.ts';
 import { recordedEvidence } from './evidence-configmap.ts';
 

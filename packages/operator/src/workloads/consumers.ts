@@ -17,7 +17,7 @@ import { type Instant, instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import type { PodEvidence } from './pod-evidence.ts';
 import { holderOf } from './pod-holders.ts';
-import type { PodLeafSource } from './pod-leaf.ts';
+import type { PodLeafSource } from './pod-signers.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
 import { stampIn } from './rollouts.ts';

@@ -9,7 +9,7 @@ import {
 } from '@handover/core';
 import type { ConsumerFound } from '@handover/engine';
 import { instant, second } from '@handover/material';
-import type { PodLeaf } from './pod-leaf.ts';
+import type { PodLeaf } from './pod-signers.ts';
 import type { Pod } from './pods.ts';
 
 /** Both the API server's dates and the authority's are in whole seconds, and several servers may tell different ones. */

@@ -1,6 +1,25 @@
 import { authorityOfSigner } from '@handover/core';
+import type { AuthorityRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
-import { isMap, type Json } from '@handover/material';
+import { type Certificate, type Instant, isMap, type Json } from '@handover/material';
+
+/** The newest certificate of a pod that is known. */
+export interface PodLeaf {
+  readonly certificate: Certificate;
+  readonly issuedAt: Instant;
+}
+
+/** Which certificate each pod got last. */
+export interface PodLeafSource {
+  /** Undefined: none is known that a CA of this authority has signed. `issuer`: fingerprint of that CA. */
+  of(
+    podUid: string,
+    signer: string,
+    record: AuthorityRecord,
+  ): (PodLeaf & { readonly issuer: string }) | undefined;
+  /** Whether each request of the pod that is known was refused; false: one was granted, or none is known. */
+  refused(podUid: string, signer: string): boolean;
+}
 
 /** A certificate of ours that a pod has for itself, by its signer. */
 export interface PodSigner {

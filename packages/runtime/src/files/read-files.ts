@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import type { HandoverError } from '@handover/material';
-import { RuntimeError } from '../error.ts';
-import { fileError } from '../file-error.ts';
+import { fileError, RuntimeError } from '../error.ts';
 import type { PathResolver } from './resolve-path.ts';
 
 /** File contents by label. */

@@ -1,7 +1,6 @@
 import { readlink } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { RuntimeError } from '../error.ts';
-import { fileError } from '../file-error.ts';
+import { fileError, RuntimeError } from '../error.ts';
 
 /** Kind of a watched name: a link changes in one step, a file may be read half-written. */
 export type Watched = 'link' | 'file';

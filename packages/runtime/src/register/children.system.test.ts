@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { bundleRuntime, run } from '../../test/bundle.ts';
 import { Scope } from '../../test/fixture.ts';
 import { MockCa } from '../../test/mock-ca.ts';
-import { isPreload } from './children.ts';
+import { isPreload } from './register.ts';
 
 const one = new MockCa('one');
 let dir: string;

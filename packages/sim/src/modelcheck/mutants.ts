@@ -1,8 +1,119 @@
-import { borderMutants } from './border-mutants.ts';
-import { distrustMutants } from './distrust-mutants.ts';
 import { elsewhereMutants } from './elsewhere-mutants.ts';
 import { lentMutants } from './lent-mutants.ts';
 import type { Mutant } from './mutant.ts';
+
+/** Faults in the distrust of a CA. */
+const distrustMutants: readonly Mutant[] = [
+  {
+    name: 'distrust keeps the CA that vouches for the distrusted one',
+    file: 'transition.js',
+    from: "if (signer !== undefined && signer.role !== 'distrusted')",
+    to: 'if (false)',
+    worlds: ['distrust of each role in each phase', 'distrust twice'],
+  },
+  {
+    name: 'the replacement of a distrusted CA is not cross-signed',
+    file: 'transition.js',
+    from: 'crossBy: voucher?.number',
+    to: 'crossBy: undefined',
+    worlds: ['distrust twice'],
+  },
+  {
+    name: 'a distrusted CA vouches for its own replacement while there is a previous one',
+    file: 'transition.js',
+    from: "[withRole(state, 'previous'), current].find",
+    to: '[current].find',
+    worlds: ['distrust of each role in each phase'],
+  },
+  {
+    name: 'a distrust is done before any verifier has confirmed',
+    file: 'gates.js',
+    from: "const blockers = missing(seen, 'verifies', since, rid);",
+    to: 'const blockers = [];',
+    worlds: ['distrust twice'],
+  },
+  {
+    name: 'a distrust does not roll restart-only pods',
+    file: 'rollouts.js',
+    from: 'distrusts: state.distrusts,',
+    to: 'distrusts: 0,',
+    worlds: ['distrust with restart-only pods'],
+  },
+  {
+    name: 'the key of a leaf outlives its distrusted CA',
+    file: 'writes.js',
+    from: 'return trusted(state).some(({ anchors })',
+    to: 'return state.generations.some(({ anchors })',
+    worlds: ['distrust twice'],
+  },
+  {
+    name: 'chains lose their cross-certificates on distrust',
+    file: 'desired.js',
+    from: 'chain: current === undefined ? []',
+    to: 'chain: current === undefined || state.distrusts > 0 ? []',
+    worlds: ['distrust twice'],
+  },
+];
+
+/** Mutants of the rules about other namespaces. */
+const borderMutants: readonly Mutant[] = [
+  {
+    name: 'a step waits for other namespaces without end',
+    file: 'borders.js',
+    from: 'clock.aged(begun, wait)',
+    to: 'false',
+    worlds: ['a workload of another namespace that shows for ever that it does not reload'],
+  },
+  {
+    name: 'a distrust waits for other namespaces',
+    file: 'gates.js',
+    from: 'const { context, seen } = ownPart(all, view);',
+    to: 'const { context, seen } = { context: all, seen: view };',
+    worlds: ['a hostile neighbour, and distrust'],
+  },
+  {
+    name: 'an object of another namespace stops everything by the revision it claims',
+    file: 'plan.js',
+    from: 'elsewhere.has(id) ? undefined : objects.get(id)',
+    to: 'objects.get(id)',
+    worlds: ['a hostile neighbour'],
+  },
+  {
+    name: 'an object that no resource asks for stops everything by the revision it claims',
+    file: 'plan.js',
+    from: 'return [...asked].flatMap(',
+    to: 'return [...objects.keys()].flatMap(',
+    worlds: ['a hostile neighbour'],
+  },
+  {
+    name: 'writes to other namespaces come before a step',
+    file: 'plan.js',
+    from: 'if (writes.some((write) => !isElsewhere(write)))',
+    to: 'if (writes.length > 0)',
+    worlds: ['a hostile neighbour'],
+  },
+  {
+    name: 'rollouts in other namespaces come before a step',
+    file: 'plan.js',
+    from: 'if (stamps.some((stamp) => !isElsewhere(stamp)))',
+    to: 'if (stamps.length > 0)',
+    worlds: ['a hostile neighbour'],
+  },
+  {
+    name: 'rollouts in other namespaces use up maxConcurrentRollouts',
+    file: 'rollouts.js',
+    from: "(blocks ? '' : (namespace ?? 'elsewhere'))",
+    to: "''",
+    worlds: ['a hostile neighbour beside restart-only pods'],
+  },
+  {
+    name: 'an object of another namespace keeps the authority in Retiring',
+    file: 'plan.js',
+    from: '[...policy.leaves, ...policy.bundles].filter(({ elsewhere }) => elsewhere !== true)',
+    to: '[...policy.leaves, ...policy.bundles]',
+    worlds: ['a hostile neighbour'],
+  },
+];
 
 export const mutants: readonly Mutant[] = [
   {

@@ -1,11 +1,152 @@
+import type { Stamp } from '@handover/core';
 import { duration, minute } from '@handover/material';
 import { worldOf } from './build.ts';
 import { elsewhereWorlds } from './elsewhere-worlds.ts';
-import { evidenceWorlds } from './evidence-worlds.ts';
 import { lentWorlds } from './lent-worlds.ts';
-import type { ModelWorld, Nature } from './model.ts';
+import { type ModelWorld, type Nature, TICK } from './model.ts';
 import { hot, instantly, promised, stubborn } from './natures.ts';
-import { neighbourWorlds } from './neighbour-worlds.ts';
+
+/** A workload of another namespace, and its two objects. Short waits, so that the bound is within the ages that a world tells apart. */
+const evil: Nature = {
+  reload: 'restart',
+  presents: 'theirs',
+  verifies: 'wide',
+  outside: true,
+  neverReloads: true,
+};
+/** Only presents: a verifier that misses two rotations is refused, and the plan says so before the second. */
+const { verifies: _, ...presenting } = evil;
+const besideEvil = {
+  neighbour: ['theirs', 'wide'],
+  bundles: ['wide'],
+  budget: { rotations: 1, turns: 1 },
+  policy: { reloadWithin: duration(TICK), cacheLag: duration(TICK) },
+};
+
+/** Worlds with a hostile owner in another namespace. */
+const neighbourWorlds: readonly ModelWorld[] = [
+  worldOf('a hostile neighbour', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    budget: { rotations: 1, turns: 1 },
+  }),
+  worldOf('a hostile neighbour, and distrust', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    budget: { distrusts: 1, turns: 1 },
+  }),
+  worldOf('a hostile neighbour, instant', {
+    natures: { a: hot('sa'), far: evil },
+    ...besideEvil,
+    policy: { ...besideEvil.policy, ...instantly },
+  }),
+  worldOf('a hostile neighbour beside restart-only pods', {
+    natures: { a: { ...stubborn('sa'), pods: 1 }, far: evil },
+    ...besideEvil,
+    policy: { ...besideEvil.policy, maxConcurrentRollouts: 1 },
+  }),
+  worldOf('a hostile neighbour that speaks for an unknown presenter', {
+    natures: {
+      a: hot('sa'),
+      shy: { reload: 'unknown', presents: 'sb', verifies: 'sb', hidden: true, neverReloads: true },
+      far: evil,
+    },
+    ...besideEvil,
+  }),
+  worldOf('a hostile neighbour whose pod never restarts, and two rotations', {
+    natures: { a: hot('sa'), far: presenting },
+    neighbour: ['theirs'],
+    timeless: true,
+    budget: { rotations: 2, turns: 1 },
+  }),
+];
+
+/** It is unknown to the planner; it only presents, because a verifier that misses two rotations is refused. */
+const shy: Nature = { reload: 'unknown', presents: 'sb', hidden: true, neverReloads: true };
+/** Its pods carry a stamp that this authority did not make. */
+const restored = (stamped: Stamp): Nature & { pods: number } => ({ ...stubborn('sb'), pods: 1, stamped });
+
+/** Consumers whose evidence is missing, unreadable or about another program. */
+const evidenceWorlds: readonly ModelWorld[] = [
+  worldOf('a hot consumer that reports no load, against its owner’s word', {
+    natures: { a: hot('sa'), b: { ...hot('sb'), ownersWord: true } },
+  }),
+  worldOf('a consumer whose declared evidence cannot be read, against its owner’s word', {
+    natures: { a: hot('sa'), b: { ...promised('sb'), unread: true, neverReloads: true } },
+  }),
+  worldOf('a restart-only consumer that starts from a copy of its own, and shows it', {
+    natures: { a: hot('sa'), b: { ...stubborn('sb'), pods: 1, acknowledges: true, keepsCopy: true } },
+    policy: { cacheLag: duration(0) },
+  }),
+  worldOf('a consumer whose declared address is that of another program', {
+    timeless: true,
+    natures: { a: hot('sa'), b: { ...hot('sb'), askedAt: 'a', neverReloads: true } },
+  }),
+  worldOf('a consumer whose Leaf is misspelt', {
+    timeless: true,
+    natures: {
+      a: hot('sa'),
+      b: { reload: 'unknown', presents: 'sb', neverReloads: true, misspelt: true },
+    },
+    policy: { consumersFound: false },
+  }),
+  worldOf('a workload that comes late and mounts the Secret of an unknown presenter', {
+    timeless: true,
+    natures: { a: hot('sa'), shy, test: hot('sb') },
+    present: ['a', 'shy'],
+    budget: { rotations: 1, arrivals: 1 },
+  }),
+  worldOf('a Job that mounts the Secret of an unknown presenter', {
+    timeless: true,
+    natures: { a: hot('sa'), shy, test: { ...hot('sb'), completes: true } },
+    budget: { rotations: 1, departures: 1 },
+  }),
+  worldOf('a Secret that an unknown presenter reads too, by its owner’s word', {
+    timeless: true,
+    natures: { a: hot('sa'), shy, b: hot('sb') },
+    others: ['sb'],
+    budget: { rotations: 2 },
+  }),
+  worldOf('a Leaf goes while an unknown presenter reads its Secret', {
+    timeless: true,
+    natures: { a: hot('sa'), shy },
+    budget: { rotations: 2, removals: 1 },
+  }),
+  worldOf('a Leaf whose lifetime is shortened, and an unknown presenter', {
+    natures: {
+      a: promised('sa'),
+      shy: { reload: 'unknown', presents: 'sb', hidden: true, unrollable: true, expires: true },
+    },
+    timed: { tick: duration(20 * minute), lifetime: 60, leafLifetime: 30, shorter: 6, end: 36 },
+    policy: { rotate: { at: 0.3 }, reloadWithin: duration(20 * minute) },
+    budget: { renewals: 1 },
+  }),
+  worldOf('a Leaf and its Secret that are created again while a pod runs that shows nothing', {
+    natures: {
+      a: { reload: 'hot', verifies: 'sb', acknowledges: true },
+      b: { reload: 'unknown', presents: 'sb', unrollable: true, neverReloads: true },
+    },
+    policy: { cacheLag: duration(0), reloadWithin: duration(0) },
+    budget: { rotations: 1, removals: 1, deletions: 1, recreations: 1 },
+  }),
+  worldOf('a restart-only consumer restored with the stamp of another cluster', {
+    natures: { a: hot('sa'), b: restored({ trust: 7, distrusts: 0, issuer: 7, leaf: '0' }) },
+  }),
+  worldOf('a restart-only consumer restored with a stamp that names no CA', {
+    natures: { a: hot('sa'), b: restored({ trust: 2, distrusts: 0, issuer: 2, leaf: '0' }) },
+  }),
+  worldOf('a restart-only consumer restored with the stamp of another CA of the same number', {
+    natures: { a: hot('sa'), b: restored({ trust: 2, distrusts: 0, issuer: 2, leaf: '0', ca: 'other' }) },
+  }),
+  worldOf('a restart-only consumer restored with the stamp of an earlier distrust', {
+    timeless: true,
+    natures: {
+      a: hot('sa'),
+      b: { reload: 'restart', verifies: 'sa', stamped: { trust: 1, distrusts: 1, ca: 'g1' } },
+    },
+    budget: { rotations: 1, distrusts: 1, restarts: 1 },
+  }),
+];
 
 /** The worlds of the design, each small enough to be explored completely. */
 export const worlds: readonly ModelWorld[] = [

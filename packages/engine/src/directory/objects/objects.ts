@@ -14,6 +14,7 @@ import type {
 } from '../../snapshot/home.ts';
 import { claimOf, sealIn } from '../../snapshot/seal.ts';
 import type { ObjectReader, RecordedObject } from '../../snapshot/snapshot.ts';
+import { digestOf } from '../../snapshot/stored-object.ts';
 import type { FileReader } from '../disk/files.ts';
 import { refuseClosed, refuseOpened } from '../disk/permissions.ts';
 import type { OwnUser } from '../disk/trusted-path.ts';
@@ -21,13 +22,13 @@ import { RECORD_FILE, readVolume, sweepVolume, type Volume, writeVolume } from '
 import { type Copy, checkCopy, isCopied, writeCopies } from './copies.ts';
 import { directoryEntries, type Entry, formatEntries } from './entries.ts';
 import { foreignObstacle } from './foreign-files.ts';
-import { foreignObject } from './foreign-object.ts';
 import {
   describe,
   filesOf,
   foldersIn,
   isChanged,
   NOTHING,
+  namesOf,
   objectParts,
   only,
   ownershipIn,
@@ -35,6 +36,35 @@ import {
 } from './object-files.ts';
 import type { ObjectOptions } from './object-options.ts';
 import { openedFile, openedIn } from './opened-files.ts';
+
+/** What stands in the place of an object that nothing here has a record of. */
+const foreignObject = (
+  { files, root, mayAdopt, outputsOf }: ObjectOptions,
+  volume: Volume,
+  id: ObjectId,
+): StoredObject | undefined => {
+  const { folder, key } = objectParts(id);
+  const path = `${root}/${folder}`;
+  const wanted = [...namesOf(key), ...outputsOf(id)];
+  // A folder with a record is ours: what else is in it belongs to other objects, or stays beside them.
+  const isOurs = Object.keys(directoryEntries(volume.record)).length > 0;
+  const found = [...Object.keys(volume.data), ...volume.beside];
+  const names = isOurs ? found.filter((name) => wanted.includes(name)) : found;
+  if (names.length === 0) return undefined;
+  const plain = wanted.filter((name) => volume.beside.includes(name) && !(name in volume.data));
+  const data = {
+    ...only(volume.data, wanted),
+    ...Object.fromEntries(plain.map((name) => [name, files.read(`${path}/${name}`) ?? new Uint8Array()])),
+  };
+  const obstacle = mayAdopt(id) ? undefined : foreignObstacle({ path, names, wanted });
+  if (obstacle === undefined && Object.keys(data).length === 0) return undefined;
+  return {
+    data,
+    record: undefined,
+    version: `plain-${digestOf(data).slice(0, 16)}`,
+    ...(obstacle === undefined ? {} : { obstacle }),
+  };
+};
 
 const atItsPath = (
   files: FileReader,
