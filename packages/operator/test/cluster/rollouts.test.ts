@@ -243,6 +243,8 @@ test.concurrent('workloads that would be unavailable or cannot be restarted are 
   await pause(5_000);
   await stage.cluster.kubectl('rollout', 'resume', 'deployment/paused');
   await stage.cluster.kubectl('delete', 'pod', 'ondelete-0', 'ondelete-1', 'partition-0', 'partition-1');
+  // A bare pod that is created again does not speak for programs that read its Secret before: its owner does, before the rotation can end.
+  await stage.cluster.kubectl('annotate', 'leaf/bare', 'handover.dev/used-by=nobody');
   await stage.cluster.kubectl(
     'delete',
     'pod/bare',
@@ -253,8 +255,6 @@ test.concurrent('workloads that would be unavailable or cannot be restarted are 
     '--grace-period=0',
   );
   await stage.cluster.apply(bare());
-  // A bare pod that is created again does not speak for programs that read its Secret before: its owner does.
-  await stage.cluster.kubectl('annotate', 'leaf/bare', 'handover.dev/used-by=nobody');
   await until(isStable(stage, 'named', 2), 'the rotation to end', 120_000);
   expect(kubelet.made('paused')).toBe(4);
   expect(await conditionOf('named', 'Degraded')).toBeUndefined();
