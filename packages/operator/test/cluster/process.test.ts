@@ -369,5 +369,5 @@ test('a missing right is named in the readiness answer and in the log', async ()
     return code === 503 && text.includes('orbidden') && text;
   }, 'the reason');
   expect(said).toMatch(/lacking|apiservices|webhookconfigurations|customresourcedefinitions/);
-  expect(one.lines.join('\n')).toContain('KUBE_FORBIDDEN');
+  await until(async () => one.lines.join('\n').includes('KUBE_FORBIDDEN'), 'a line that says so');
 });
