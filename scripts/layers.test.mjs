@@ -40,7 +40,7 @@ test('an unlisted dependency is refused outside tests', () => {
 test('folders of a package import in one direction', () => {
   const found = (path, source) => messages('engine', path, source);
   expect(found('packages/engine/src/snapshot/a.ts', "import { b } from '../act/b.ts';")).toEqual([
-    '1: look may not import ../act/b.ts: act stands above it',
+    '1: snapshot may not import ../act/b.ts: act stands above it',
   ]);
   expect(found('packages/engine/src/act/a.ts', "import { b } from '../snapshot/b.ts';")).toEqual([]);
   expect(found('packages/engine/src/act/a.test.ts', "import { b } from '../directory/b.ts';")).toEqual([]);

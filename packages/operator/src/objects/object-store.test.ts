@@ -29,7 +29,7 @@ test('an object whose data is not cached is left alone, and a write decided past
     ...projectObject('configmaps', created as KubeObject),
     data: {},
     entries: {},
-    crowded: true,
+    overBudget: true,
   } as const;
   const source = { held: async () => crowded, all: async () => [crowded] };
   const store = new ObjectStore({
