@@ -108,8 +108,11 @@ async function rotate(stage) {
   execFileSync(process.execPath, [HANDOVER, 'run', home, '--once'], { stdio: 'ignore' });
   const command = ['rotate', 'default/ca', '--home', `dir:${home}`, '--wait', '--timeout', '2m'];
   const program = stage.program(HANDOVER, ...command);
-  program.child.stdout.resume();
-  await sleep(600);
+  let said = '';
+  program.child.stdout.on('data', (text) => {
+    said += text;
+  });
+  await stage.until(() => said !== '', 20, 'the first line of the command');
   return stage.walk(program, () => sleep(1_000));
 }
 
@@ -193,7 +196,7 @@ export const WALKS = [
   {
     name: 'rotate',
     title: '`handover rotate --wait` on a directory',
-    text: 'From the request to the CA that is retired, with one Leaf and a `reloadWithin` of 2 s. The first 600 ms, in which the command is loaded, are left out.',
+    text: 'With one Leaf and a `reloadWithin` of 2 s. One second of it, from the first line that the command prints: it waits for readers of the new bundle, and looks again and again.',
     walk: rotate,
   },
   {

@@ -3,7 +3,7 @@ import type { HttpAnswer } from './exchange.ts';
 import { parseJson } from './json.ts';
 import type { ResourceKind } from './kinds.ts';
 import type { ResourcePlace } from './path.ts';
-import type { RequestSubject } from './session.ts';
+import type { RequestSubject } from './request-report.ts';
 
 export const subjectOf = (
   verb: string,

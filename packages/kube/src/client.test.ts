@@ -6,7 +6,8 @@ import { connect } from './client.ts';
 import { Hidden } from './hidden.ts';
 import { configMaps, leases, secrets } from './kinds.ts';
 import type { Kube } from './kube.ts';
-import { type RequestReport, retryAfterOf } from './session.ts';
+import type { RequestReport } from './request-report.ts';
+import { retryAfterOf } from './session.ts';
 
 let server: FakeApiServer;
 let stop: AbortController;

@@ -42,6 +42,7 @@ export { type LoadOptions, loadKubeConfig } from './kubeconfig/load.ts';
 export { LeaderLease, type LeadOptions, lead } from './lease.ts';
 export { type KubeObject, type ManagedFields, objectKeyOf } from './object.ts';
 export type { ReloadReport } from './reload-report.ts';
+export type { RequestReport } from './request-report.ts';
 export type { List, PatchOptions, WatchEvent } from './requests.ts';
-export type { ConnectOptions, Rate, RequestReport } from './session.ts';
+export type { ConnectOptions, Rate } from './session.ts';
 export type { Indexes, StoreChange } from './store.ts';

@@ -11,6 +11,7 @@ import { ExecPlugin } from './kubeconfig/exec-plugin.ts';
 import type { LiveTls } from './live-tls.ts';
 import { Pools } from './pools.ts';
 import { type OnReload, reportReloads } from './reload-report.ts';
+import type { RequestReport, RequestSubject } from './request-report.ts';
 import { anyOf, wait } from './wait.ts';
 
 const impersonationHeaders = (as: Impersonation | undefined): Record<string, string> => {
@@ -138,23 +139,6 @@ class RateLimit {
     }
   }
 }
-
-/** A request that was answered or failed. For metrics and logs. */
-export interface RequestReport {
-  readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
-  /** 0: no answer. */
-  readonly status: number;
-  /** Milliseconds until the answer; for a watch, until its beginning. */
-  readonly ms: number;
-}
-
-export type RequestSubject = Omit<RequestReport, 'status' | 'ms'>;
 
 export interface Call {
   readonly subject: RequestSubject;

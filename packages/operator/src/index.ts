@@ -1,6 +1,6 @@
 export { type CertgenHome, openCertgen } from './certgen/certgen.ts';
-export type { EmbedEvent } from './embed/embed.ts';
 export { type EmbedOptions, embed, type Own } from './embed/embed.ts';
+export type { EmbedEvent } from './embed/events.ts';
 export type { EmbedAuthority, EmbedInjection, EmbedLeaf, EmbedSpec } from './embed/spec.ts';
 export type { OperatorErrorCode } from './error.ts';
 export type { ObjectProjection } from './objects/projection.ts';

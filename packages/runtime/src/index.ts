@@ -3,7 +3,7 @@ export type { ContextOptions } from './clients/client-source.ts';
 export type { HotDispatcherOptions } from './clients/dispatcher.ts';
 export type { HotAgentOptions } from './clients/https-agent.ts';
 export type { LiveTlsOptions } from './clients/tls-options.ts';
-export type { ErrorCode } from './error.ts';
+export type { ErrorCode } from './error-code.ts';
 export type { FollowerEvents } from './files/follower-spec.ts';
 export { type Identity, type IdentityFiles, openIdentity } from './identity.ts';
 export type { FollowOptions, Wait } from './options.ts';

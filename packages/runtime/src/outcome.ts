@@ -1,5 +1,6 @@
 import { HandoverError, type Instant } from '@handover/material';
-import { type ErrorCode, RuntimeError } from './error.ts';
+import { RuntimeError } from './error.ts';
+import type { ErrorCode } from './error-code.ts';
 
 /**
  * How a reload ended. `updated` and `unchanged` are good; after any other reason the last good material stays in use.

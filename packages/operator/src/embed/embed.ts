@@ -1,162 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import {
-  API_VERSION,
-  type Authority,
-  explain,
-  type Leaf,
-  parseResource,
-  type TrustBundle,
-  waitGroups,
-} from '@handover/core';
-import { type ControllerEvent, type IssuedEntry, secretOf } from '@handover/engine';
+import { secretOf } from '@handover/engine';
 import { connect, loadKubeConfig, type RequestReport } from '@handover/kube';
-import { type Clock, HandoverError, type Timer } from '@handover/material';
+import type { Clock, Timer } from '@handover/material';
 import type { Identity } from '@handover/runtime';
 import { OperatorError } from '../error.ts';
 import { placeOf } from '../objects/place.ts';
 import { GivenResources } from '../resources/declarations.ts';
 import { Operator } from '../run/operator.ts';
+import type { EmbedEvent } from './events.ts';
 import { OwnServer } from './own-server.ts';
+import { ownResources } from './resources.ts';
+import { sayToStranger } from './say.ts';
 import type { EmbedSpec } from './spec.ts';
-
-/**
- * Actions and failures of an embedded CA, in words for any log. Holds no keys.
- *
- * @example
- * ```ts
- * import { type EmbedEvent, type EmbedSpec, embed } from 'handover';
- *
- * const spec: EmbedSpec = {
- *   authority: { name: 'my-webhook' },
- *   leaf: { name: 'my-webhook', dnsNames: ['my-webhook.default.svc'] },
- *   inject: [{ kind: 'ValidatingWebhookConfiguration', name: 'my-webhook' }],
- * };
- * const stop = new AbortController();
- * const on = (event: EmbedEvent) => {
- *   if (event.kind === 'started') console.log('started'); // started
- *   if (event.kind === 'failed') console.error(`${event.what}: ${String(event.error)}`);
- * };
- * await embed(spec, { signal: stop.signal, on });
- * stop.abort();
- * ```
- */
-export type EmbedEvent =
-  | { readonly kind: 'started'; readonly identity: string }
-  | { readonly kind: 'leading'; readonly held: boolean }
-  | {
-      readonly kind: 'acted';
-      readonly authority: string;
-      readonly phase: string;
-      /** Each with its reason. */
-      readonly did: readonly string[];
-    }
-  | {
-      readonly kind: 'rested';
-      readonly authority: string;
-      readonly phase: string;
-      /** What the next step waits for; empty: nothing is left to do. */
-      readonly waitsFor: readonly string[];
-    }
-  /** A certificate was made; nothing holds it yet. Write it down where you keep an audit trail. */
-  | { readonly kind: 'issued'; readonly entry: IssuedEntry }
-  | { readonly kind: 'repaired'; readonly object: string; readonly manager: string }
-  /** What cannot be written now, and why; empty: everything can again. Said when it changes. */
-  | { readonly kind: 'obstructed'; readonly authority: string; readonly obstacles: readonly string[] }
-  | { readonly kind: 'refused'; readonly object: string; readonly why: string }
-  | {
-      readonly kind: 'failed';
-      readonly what: string;
-      readonly error: unknown;
-      /** Milliseconds since 1970; undefined: when something changes. */
-      readonly retryAt: number | undefined;
-    };
-
-const AGAIN_MS = 60_000;
-
-/** Without a listener, failures become warnings of the process; the same one at most once a minute. */
-export const warnOfFailures = (
-  clock: Pick<Clock, 'monotonic'>,
-  warn: (message: string, code: string) => void = (message, code) =>
-    process.emitWarning(message, { type: 'HandoverWarning', code }),
-): ((event: EmbedEvent) => void) => {
-  const said = new Map<string, number>();
-  return (event) => {
-    if (event.kind !== 'failed') return;
-    const { what, error } = event;
-    const code = error instanceof HandoverError ? error.code : 'INTERNAL';
-    const key = `${what} ${code}`;
-    const last = said.get(key);
-    if (last !== undefined && clock.monotonic() - last < AGAIN_MS) return;
-    said.set(key, clock.monotonic());
-    warn(`${what}: ${error instanceof Error ? error.message : String(error)}; trying again`, code);
-  };
-};
-
-/** An event without plans, observations and keys, for the program that embeds the operator; undefined: it says nothing there. */
-export const sayToStranger = (event: ControllerEvent): EmbedEvent | undefined => {
-  switch (event.kind) {
-    case 'acted': {
-      const { kind, authority, plan } = event;
-      return { kind, authority, phase: plan.phase, did: explain({ ...plan, blockedBy: [] }) };
-    }
-    case 'rested': {
-      const { kind, authority, plan } = event;
-      const waitsFor = waitGroups(plan.blockedBy).map(({ phrase }) => phrase);
-      return { kind, authority, phase: plan.phase, waitsFor };
-    }
-    case 'repaired':
-      return { ...event, manager: event.manager ?? 'an unknown program' };
-    case 'loaded':
-    case 'profiled':
-    case 'hooked':
-      return undefined; // of resources and homes that an embedded authority does not have
-    case 'started':
-    case 'leading':
-    case 'issued':
-    case 'obstructed':
-    case 'refused':
-    case 'failed':
-      return event;
-    default:
-      return event satisfies never;
-  }
-};
-
-interface OwnResources {
-  readonly authority: Authority;
-  readonly leaf: Leaf;
-  readonly bundle: TrustBundle;
-}
-
-/** The caller's options as resources, checked by the same rules as YAML. */
-export const ownResources = ({ authority, leaf, inject }: EmbedSpec, own: string): OwnResources => {
-  if (inject.length === 0)
-    throw new OperatorError(
-      'OPTION_INVALID',
-      'embed: inject names no object; name the webhook configuration, APIService or CRD that this server is behind',
-    );
-  const { name, namespace = own, ...authoritySpec } = authority;
-  const { name: leafName, namespace: leafNamespace = namespace, ...leafSpec } = leaf;
-  const parse = (kind: string, metadata: object, spec: object): unknown =>
-    parseResource({ apiVersion: API_VERSION, kind, metadata, spec }, `embed: ${kind}`);
-  return {
-    authority: parse('Authority', { name, namespace }, authoritySpec) as Authority,
-    leaf: parse(
-      'Leaf',
-      { name: leafName, namespace: leafNamespace },
-      { usages: ['server'], ...leafSpec, authority: `${namespace}/${name}` },
-    ) as Leaf,
-    bundle: parse(
-      'TrustBundle',
-      { name },
-      {
-        sources: [{ authority: `${namespace}/${name}` }],
-        targets: inject.map((target) => ({ inject: target })),
-      },
-    ) as TrustBundle,
-  };
-};
+import { warnOfFailures } from './warn.ts';
 
 /**
  * How {@link embed} runs.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownResources } from './embed.ts';
+import { ownResources } from './resources.ts';
 import type { EmbedSpec } from './spec.ts';
 
 const spec: EmbedSpec = {

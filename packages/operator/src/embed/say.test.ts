@@ -1,7 +1,7 @@
 import type { Plan } from '@handover/core';
 import type { ControllerEvent } from '@handover/engine';
 import { expect, test } from 'vitest';
-import { sayToStranger } from './embed.ts';
+import { sayToStranger } from './say.ts';
 
 const plan = (part: Partial<Plan>): Plan => ({
   phase: 'Activating',

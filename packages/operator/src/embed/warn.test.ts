@@ -1,6 +1,6 @@
 import { HandoverError, VirtualClock } from '@handover/material';
 import { expect, test } from 'vitest';
-import { warnOfFailures } from './embed.ts';
+import { warnOfFailures } from './warn.ts';
 
 test('an embedded operator warns of one failure once a minute, of another at once, and of nothing else', () => {
   const said: string[] = [];
