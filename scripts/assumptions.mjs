@@ -27,7 +27,7 @@ const pairs = (row, label) => {
 };
 
 /** Whether a TypeScript file defines a function or method of this name. */
-export const isDefinedIn = (text, name) =>
+const isDefinedIn = (text, name) =>
   new RegExp(
     `^(export )?(const|(async )?function) ${name}\\b|^ +((async|override|readonly) )*${name}([(<:]| = )`,
     'm',

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
-import { isDefinedIn } from './assumptions.mjs';
 
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
   encoding: 'utf8',
@@ -48,11 +47,14 @@ const missingIn = (text) => {
   return missing;
 };
 
-/** Functions that a walk names beside a file that does not define them. */
+/** Functions of a walk that are not in the file any more: `npm run walks` counts again. */
 const strangersIn = (walks) =>
-  [...walks.matchAll(/`([\w/.-]+\.ts)` `(#?\w+)`/g)].flatMap(([, file, name]) =>
-    isDefinedIn(readFileSync(`packages/${file}`, 'utf8'), name) ? [] : [`${file} ${name}`],
-  );
+  [...walks.matchAll(/^\| `([\w/.-]+\.ts)` \| (.+) \|$/gm)].flatMap(([, file, names]) => {
+    const source = readFileSync(`packages/${file}`, 'utf8');
+    return [...names.matchAll(/`(?:[\w.]+[. ])?(#?\w+)`/g)].flatMap(([, name]) =>
+      source.includes(name) ? [] : [`${file} ${name}`],
+    );
+  });
 
 test.each(['ARCHITECTURE.md', 'AGENTS.md', 'docs/architecture/walks.md'])(
   'every path that %s names exists',
@@ -69,9 +71,11 @@ test('a path in a document that does not exist is found', () => {
   ]);
 });
 
-test('every function that a walk names is defined in the file named with it', () => {
-  expect(strangersIn(readFileSync('docs/architecture/walks.md', 'utf8'))).toEqual([]);
-  expect(strangersIn('`core/src/plan/plan.ts` `plan`, `core/src/plan/plan.ts` `act`')).toEqual([
-    'core/src/plan/plan.ts act',
+test('every function that a walk names is in the file named with it', () => {
+  const walks = readFileSync('docs/architecture/walks.md', 'utf8');
+  expect(walks.match(/^\| `/gm)?.length).toBeGreaterThan(200);
+  expect(strangersIn(walks)).toEqual([]);
+  expect(strangersIn('| `core/src/plan/plan.ts` | `plan` `Plan.gone` |')).toEqual([
+    'core/src/plan/plan.ts gone',
   ]);
 });

@@ -22,9 +22,10 @@ export class Stage {
   program(...command) {
     const file = join(this.folder, `walk-${this.#ends.length}.json`);
     const child = spawn(process.execPath, ['--import', PRELOAD, ...command], {
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: 'pipe',
       env: { ...process.env, WALK_FILE: file, NODE_NO_WARNINGS: '1' },
     });
+    child.stderr.resume();
     this.after(() => child.kill('SIGKILL'));
     return { child, file };
   }

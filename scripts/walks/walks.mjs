@@ -108,8 +108,9 @@ async function rotate(stage) {
   execFileSync(process.execPath, [HANDOVER, 'run', home, '--once'], { stdio: 'ignore' });
   const command = ['rotate', 'default/ca', '--home', `dir:${home}`, '--wait', '--timeout', '2m'];
   const program = stage.program(HANDOVER, ...command);
+  program.child.stdout.resume();
   let said = '';
-  program.child.stdout.on('data', (text) => {
+  program.child.stderr.on('data', (text) => {
     said += text;
   });
   await stage.until(() => said !== '', 20, 'the first line of the command');
