@@ -255,9 +255,9 @@ test('S0.6 not ready before the first sync, ready after it', async () => {
   };
   await until(
     async () => relay.log.slice(since).some(({ path }) => path.includes('/apiservices')),
-    'the first look',
+    'the first sync',
   );
-  expect(await ask('/readyz')).toEqual([503, expect.stringContaining('first look')]);
+  expect(await ask('/readyz')).toEqual([503, expect.stringContaining('caches are not synced')]);
   expect(await ask('/livez')).toEqual([200, 'ok\n']);
   open();
   await until(async () => (await ask('/readyz'))[0] === 200, 'ready');
