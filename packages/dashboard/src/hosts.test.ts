@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mayAsk } from './server.ts';
+import { mayAsk } from './hosts.ts';
 
 test.each([
   ['127.0.0.1:8082', true],

@@ -111,11 +111,11 @@ export { inParallel, tryAll } from './scheduling/in-parallel.ts';
 export { WorkQueue } from './scheduling/work-queue.ts';
 export {
   type BoundedServer,
-  hostIn,
   NO_SUCH_PAGE,
   type PageAnswer,
   serveBounded,
 } from './serving/bounded-server.ts';
+export { hostIn } from './serving/hosts.ts';
 export { formatAuthority, parseAuthority } from './snapshot/authority-file.ts';
 export {
   authorityRef,

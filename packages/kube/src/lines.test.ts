@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Lines } from './watch-once.ts';
+import { Lines } from './lines.ts';
 
 const cut = (chunks: readonly Buffer[], max = 1_000): string[] => {
   const seen: string[] = [];

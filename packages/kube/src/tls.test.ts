@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net';
-import { connect as connectTo, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect as connectTo, createServer, type Server, type Socket } from 'node:net';
 import {
   type ApiServerOptions,
   apiServer,

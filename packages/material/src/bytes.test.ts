@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { bytesOf, sameBytes, textOf } from './pem.ts';
+import { bytesOf, sameBytes, textOf } from './bytes.ts';
 
 it('a text reads back from its bytes', () => {
   for (const text of ['', '\uFEFFBOM', 'Straße – 証明書\n\0']) expect(textOf(bytesOf(text))).toBe(text);

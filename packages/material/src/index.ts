@@ -1,4 +1,5 @@
 export { type Bundle, bundleOf, parseBundle } from './bundle.ts';
+export { bufferOf, bytesOf, sameBytes, textOf } from './bytes.ts';
 export { type Certificate, isExpired, parseCertificate, parseCertificates } from './certificate.ts';
 export type { Purpose } from './chain.ts';
 export { nameOf, type Verdict, verifyChain } from './chain.ts';
@@ -19,14 +20,10 @@ export { Listeners } from './listeners.ts';
 export type { Name } from './name.ts';
 export { checkName } from './name-constraints.ts';
 export {
-  bufferOf,
-  bytesOf,
   encodePem,
   type Junk,
   MAX_PEM_BYTES,
   parsePem,
-  sameBytes,
-  textOf,
 } from './pem.ts';
 export { parseSigningRequest, type SigningRequest } from './signing-request.ts';
 export { LEAF_METRIC, MAX_STATUS_BYTES, METRICS_PATH, STATUS_PATH, TRUST_METRIC } from './status-path.ts';

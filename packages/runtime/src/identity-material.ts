@@ -5,6 +5,7 @@ import {
   encodePem,
   type Instant,
   isExpired,
+  iso,
   PrivateKey,
   parseCertificates,
   parsePem,
@@ -14,7 +15,6 @@ import { RuntimeError } from './error.ts';
 import { inFile, mustNotBeBlank } from './files/in-file.ts';
 import type { FileContents } from './files/read-files.ts';
 import type { ClientMaterial } from './hot-client.ts';
-import { isoTime } from './status/status.ts';
 import { readBundle } from './trust.ts';
 
 export interface IdentityMaterial extends ClientMaterial {
@@ -64,14 +64,14 @@ function mustBeValid(leaf: Certificate, path: string, now: Instant): void {
   if (isExpired(leaf, now)) {
     throw new RuntimeError(
       'CERTIFICATE_EXPIRED',
-      `${path} expired at ${isoTime(leaf.notAfter)}; write a new one`,
+      `${path} expired at ${iso(leaf.notAfter)}; write a new one`,
       { path, retry: 'later' },
     );
   }
   if (leaf.notBefore > now) {
     throw new RuntimeError(
       'CERTIFICATE_NOT_YET_VALID',
-      `${path} is not valid before ${isoTime(leaf.notBefore)}; check this machine's clock`,
+      `${path} is not valid before ${iso(leaf.notBefore)}; check this machine's clock`,
       { path, retry: 'later' },
     );
   }

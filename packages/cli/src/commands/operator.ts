@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { Board, type Dashboard, type RestShown, serveDashboard } from '@handover/dashboard';
-import { type BoundedServer, restOfStatus, unusableLine } from '@handover/engine';
+import { Board, type Dashboard, serveDashboard } from '@handover/dashboard';
+import type { BoundedServer } from '@handover/engine';
 import type { Kube, ReloadReport, RequestReport } from '@handover/kube';
 import { type Clock, HandoverError } from '@handover/material';
 import { Operator, resourcesOfFile, serveHealth } from '@handover/operator';
@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import type { Define } from '../context.ts';
 import { CliError } from '../error.ts';
 import { EventLog } from '../event-log.ts';
+import { followLeader, noteOf, restOf } from '../kubernetes/board.ts';
 import { connectKube, ownNamespace } from '../kubernetes/connect.ts';
 import { createLog } from '../log.ts';
 import { combineMeters, logMeters, logReload, logRequest } from '../log-meters.ts';
@@ -18,47 +19,6 @@ import { readResources } from '../named-file.ts';
 import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 import { checkFlags, DASHBOARD, type OperatorFlags, operatorFlags, PROTECTED } from './operator-flags.ts';
-
-const NOTHING: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
-
-/** The status of everything that belongs to no authority, from the operator's memory. */
-export const restOf = async (operator: Operator, board: Board): Promise<RestShown> => {
-  if (operator.home === undefined) return NOTHING;
-  const snapshot = await operator.home.cached();
-  board.keepOnly(new Set(snapshot.catalogue.authorities.keys()));
-  const rest = await restOfStatus(snapshot);
-  return { ...rest, remarks: [...(snapshot.catalogue.leftOut ?? []).map(unusableLine), ...rest.remarks] };
-};
-
-const ASIDE_EVERY_MS = 2_000;
-
-/** While another replica leads and the page is open: shows what the leader last recorded. Ends with `signal`. */
-export const followLeader = async (
-  operator: Operator,
-  board: Board,
-  clock: Clock,
-  signal: AbortSignal,
-): Promise<void> => {
-  while (!signal.aborted) {
-    await clock.sleep(ASIDE_EVERY_MS, signal);
-    if (signal.aborted || operator.leads || !board.watched) continue;
-    try {
-      for (const look of await operator.lookAside())
-        if (!operator.leads) board.saw({ ...look, acted: false });
-      board.noteChanged();
-    } catch (error) {
-      if (!signal.aborted) board.failed('reading what the leader recorded', error);
-    }
-  }
-};
-
-/** Only the leader asks consumers and knows its actions. */
-export const noteOf = ({ leads, leader }: Operator): string | undefined => {
-  if (leads) return;
-  return leader === undefined
-    ? 'No replica leads yet: this page starts when one does.'
-    : `${leader} leads, not this replica: this page shows the evidence that the leader last recorded, and not its log.`;
-};
 
 /** Requests to the API server. Repairs of fields use another client without a limit: they never wait behind other work. */
 const RATE = { perSecond: 45, burst: 100 };

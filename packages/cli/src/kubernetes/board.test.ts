@@ -4,8 +4,8 @@ import { HandoverError } from '@handover/material';
 import { Operator, RESOURCE_KINDS } from '@handover/operator';
 import { expect, onTestFinished, test } from 'vitest';
 import { ClusterWorld } from '../../test/cluster-world.ts';
-import { followLeader, noteOf, restOf } from '../commands/operator.ts';
 import { tellBoard } from '../tell-board.ts';
+import { followLeader, noteOf, restOf } from './board.ts';
 
 const replica = (leads: boolean, leader?: string): Operator => ({ leads, leader }) as Operator;
 

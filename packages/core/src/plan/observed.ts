@@ -1,14 +1,25 @@
-import type { Duration, Instant } from '@handover/material';
+import { type Duration, type Instant, iso } from '@handover/material';
 import type { Anchor, AuthorityState } from './authority.ts';
 import type { Stamp } from './stamp.ts';
 
 /** An anchor in a bundle, and since when it has been there without a break (the home's clock). */
-/** Another program keeps changing an object back, so that we pause. `toString()` is the only place that renders it. */
+/** Another program keeps changing an object back, so that we pause. `message` and `toString()` are the only places that render it. */
 export class Contended {
-  readonly message: string;
+  readonly writer: string;
+  /** When we try again; undefined: the home counts by a clock that shows no date. */
+  readonly until: Instant | undefined;
 
-  constructor(message: string) {
-    this.message = message;
+  constructor(writer: string, until?: Instant) {
+    this.writer = writer;
+    this.until = until;
+  }
+
+  get message(): string {
+    const advice =
+      this.until === undefined
+        ? 'stop it (tried again within 30 minutes, or when a resource changes)'
+        : `stop one of the two (next try at ${iso(this.until)})`;
+    return `${this.writer} keeps changing it back; ${advice}`;
   }
 
   toString(): string {
@@ -20,7 +31,8 @@ export class Contended {
 export type Obstacle = string | Contended;
 
 export const sameObstacle = (a: Obstacle | undefined, b: Obstacle | undefined): boolean =>
-  a === b || (a instanceof Contended && b instanceof Contended && a.message === b.message);
+  a === b ||
+  (a instanceof Contended && b instanceof Contended && a.writer === b.writer && a.until === b.until);
 
 export interface HeldAnchor {
   readonly fingerprint: string;

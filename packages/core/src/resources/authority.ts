@@ -1,13 +1,13 @@
 import { type Duration, day, duration, minute } from '@handover/material';
 import { z } from 'zod';
 import { consumer } from './consumer.ts';
+import { formatDuration } from './duration.ts';
 import {
   dateField,
   durationField,
   exactlyOne,
   type Fraction,
   fields,
-  formatDuration,
   keyField,
   objectName,
   percentField,

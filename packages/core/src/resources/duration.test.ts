@@ -1,7 +1,8 @@
 import { day, duration, hour, minute } from '@handover/material';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatDuration, parseDuration, parsePercent } from './fields.ts';
+import { formatDuration, parseDuration } from './duration.ts';
+import { parsePercent } from './fields.ts';
 
 test.each([
   ['500ms', 500],

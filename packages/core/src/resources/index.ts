@@ -1,5 +1,6 @@
 export { START_TLS, type StartTls } from './consumer.ts';
-export { endOfDay, formatDuration, parseDuration } from './fields.ts';
+export { formatDuration, parseDuration } from './duration.ts';
+export { endOfDay } from './fields.ts';
 export {
   type ForeignBundleSource,
   type ForeignBundleSpec,

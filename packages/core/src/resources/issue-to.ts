@@ -1,6 +1,7 @@
 import { day, duration, second } from '@handover/material';
 import { z } from 'zod';
-import { durationField, fields, formatDuration, KEY_ALGORITHMS, labelSelector } from './fields.ts';
+import { formatDuration } from './duration.ts';
+import { durationField, fields, KEY_ALGORITHMS, labelSelector } from './fields.ts';
 import { dnsDomain, dnsPattern, ipRangeField, textPattern, uriPattern } from './name-fields.ts';
 
 const lifetime = () => durationField(duration(10 * second), duration(3650 * day));

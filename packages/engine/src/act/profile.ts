@@ -1,7 +1,12 @@
 import { getCurves, hash } from 'node:crypto';
 import { getCiphers } from 'node:tls';
-import type { Obstacle } from '@handover/core';
-import { type ProfileHeld, type ProfilePlan, planProfile, type TlsProfile } from '@handover/core';
+import {
+  type Obstacle,
+  type ProfileHeld,
+  type ProfilePlan,
+  planProfile,
+  type TlsProfile,
+} from '@handover/core';
 import {
   HandoverError,
   OFTEN_MISSING,

@@ -28,7 +28,7 @@ export const isAtRest = ({ actions, blockedBy, phase }: Plan): boolean =>
   actions.length === 0 && blockedBy.length === 0 && phase === 'Stable';
 
 /**
- * Whether a plan that was made on a cached look may be followed: docs/decisions/0203. To do nothing is always safe, but a cache
+ * Whether a plan that was made on a cached snapshot may be followed: docs/decisions/0203. To do nothing is always safe, but a cache
  * that is behind must not hold up a rotation: only a stable authority with no request rests on it.
  */
 const isSafeFromCache = (plan: Plan): boolean =>
@@ -40,7 +40,7 @@ export interface AuthorityOutcome {
   readonly plan: Plan;
   /** Its own namespace needed a write, in this pass or in the next, which follows at once: what was seen is out of date. */
   readonly busy: boolean;
-  /** When to look again even if nothing is heard; undefined: when something changes. */
+  /** When to reconcile again even if no event comes; undefined: when something changes. */
   readonly requeueAt: Instant | undefined;
   /** What could not be done in other namespaces: nothing here waits for it. What was seen does not say so, since it was seen before. */
   readonly refused: readonly Refused[];
@@ -50,7 +50,7 @@ export interface Refused {
   /** The object, or the consumer. */
   readonly object: string;
   readonly why: string;
-  /** Another writer was faster: the next look tells more than the reason. */
+  /** Another writer was faster: the next pass tells more than the reason. */
   readonly raced: boolean;
 }
 
@@ -79,7 +79,7 @@ async function decide(
   return on(home.fresh);
 }
 
-/** Another writer was faster: what is left to do is seen at the next look, which follows at once. */
+/** Another writer was faster: the next pass, which follows at once, sees what is left to do. */
 export const isConflict = (error: unknown): boolean => isCode(error, 'CONFLICT');
 
 const subjectOf = (action: Action): string =>

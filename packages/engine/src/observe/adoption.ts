@@ -9,10 +9,10 @@ import {
   parseCertificates,
 } from '@handover/material';
 import { EngineError, type EngineErrorCode } from '../error.ts';
+import { certificatesBesideJunk } from '../snapshot/beside-junk.ts';
 import { ownBundleOf } from '../snapshot/catalogue.ts';
 import type { ObjectId, StoredObject } from '../snapshot/home.ts';
 import { LocalKey } from '../snapshot/local-key.ts';
-import { certificatesBesideJunk } from '../snapshot/moved-leaves.ts';
 import { anchorOf, type Responsibilities } from '../snapshot/responsibilities.ts';
 import type { Adoption, ObjectReader, Orphaned } from '../snapshot/snapshot.ts';
 import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';

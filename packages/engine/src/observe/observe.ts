@@ -182,7 +182,7 @@ const endsIn = (objects: readonly ObjectSeen[]): ReadonlyMap<string, Instant> =>
 
 const CONCURRENT_READS = 32;
 
-/** Observes one authority; a look during which it changed is taken again. */
+/** Observes one authority; a snapshot during which it changed is read again. */
 export async function observeWithRetry(read: ReadSnapshot, id: AuthorityId): Promise<Observation> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -211,7 +211,7 @@ const datesOf = (record: AuthorityRecord | undefined, objects: readonly ObjectSe
 ];
 
 /**
- * Everything known about one authority at the moment of a look. Objects and consumers come first, the authority last:
+ * Everything known about one authority at the moment of a snapshot. Objects and consumers come first, the authority last:
  * docs/decisions/0006. An authority that changed meanwhile is a `CONFLICT`.
  */
 export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Observation> {
@@ -246,7 +246,7 @@ export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Obse
   const orphans = [...claimed].filter((object) => stored.has(object));
   const hooked = hooksSeen(snapshot, id);
   const responsibilities = afterTelling(keepingUnknown(wanted, stored), hooked);
-  const lent =
+  const externallyHeld =
     before === undefined
       ? []
       : ((await snapshot.externallyHeld?.of(responsibilities, before, now)) ??
@@ -256,9 +256,9 @@ export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Obse
     found,
     seen: objectSeen(object, found, responsibilities, outputs, certificates, now),
   }));
-  const shown = [...held.map(({ seen }) => seen), ...lent];
+  const shown = [...held.map(({ seen }) => seen), ...externallyHeld];
   const issued = {
-    orphans: [...orphans, ...lent.map((object) => object.id)],
+    orphans: [...orphans, ...externallyHeld.map((object) => object.id)],
     issuers: issuersIn(shown),
     ends: endsIn(shown),
   };
@@ -286,7 +286,7 @@ export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Obse
     const absent = { version: '', revision: undefined, anchors: [], changedAt: now, leaf: undefined };
     objects.push(marked({ id: object, ...absent, obstacle }, responsibilities));
   }
-  objects.push(...lent);
+  objects.push(...externallyHeld);
   const later = clock.now();
   if (datesOf(record, objects).some((date) => date > now && date <= later)) meanwhile();
   const annotated = (name: string): readonly string[] =>

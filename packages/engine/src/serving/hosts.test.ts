@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isOwnHost } from './bounded-server.ts';
+import { isOwnHost } from './hosts.ts';
 
 test.each([
   '127.0.0.1:8080',

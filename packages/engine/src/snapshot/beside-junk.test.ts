@@ -2,7 +2,7 @@ import { bytesOf, encodePem, parseCertificates } from '@handover/material';
 import { beforeAll, expect, test } from 'vitest';
 import { catalogue, MESH, on, World } from '../../test/world.ts';
 import { certgen } from '../certgen/certgen.ts';
-import { certificatesBesideJunk } from './moved-leaves.ts';
+import { certificatesBesideJunk } from './beside-junk.ts';
 
 let ca: { readonly pem: string; readonly der: Uint8Array };
 beforeAll(async () => {

@@ -125,12 +125,12 @@ export interface ProgramTeller {
   tell(snapshot: Snapshot, authority: AuthorityId): Promise<Instant | undefined>;
 }
 
-/** All that reconcilers need of the world: looks to read from, and writers. */
+/** All that reconcilers need of the world: snapshots to read from, and writers. */
 export interface Home {
-  /** A look at what is there now, past every cache. */
+  /** A snapshot of what is there now, past every cache. */
   readonly fresh: ReadSnapshot;
   /**
-   * A look at what the home has in memory, where it follows changes. Each part may be as old as it likes, and as any other; none
+   * A snapshot of what the home has in memory, where it follows changes. Each part may be as old as it likes, and as any other; none
    * goes back. What may be decided on it: docs/decisions/0203.
    */
   readonly cached?: ReadSnapshot | undefined;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Memo } from './outputs.ts';
+import { Memo } from './memo.ts';
 
 test('a full memo forgets nothing when it is asked for known keys', () => {
   const memo = new Memo<string>(2);

@@ -1,6 +1,5 @@
 import type { LeafSeen } from '@handover/core';
-import type { Instant } from '@handover/material';
-import { isMap, type Json } from '@handover/material';
+import { type Instant, isMap, type Json } from '@handover/material';
 import type { ObjectRecord } from './home.ts';
 
 /** A map with these fields and no others: what is not known here cannot be deep enough to break what writes it again. */

@@ -6,26 +6,7 @@ import { EngineError } from '../error.ts';
 import { inParallel } from '../scheduling/in-parallel.ts';
 import { LOOK_LASTS, within } from './deadlines.ts';
 import type { FileData, ObjectId, ObjectRecord } from './home.ts';
-
-/** Results by key, emptied when there would be more than `most`. A promise that is rejected is not kept. */
-export class Memo<Value> {
-  readonly #most: number;
-  readonly #known = new Map<string, Value>();
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get(key: string, make: () => Value): Value {
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const made = make();
-    if (this.#known.size >= this.#most) this.#known.clear();
-    this.#known.set(key, made);
-    if (made instanceof Promise) made.catch(() => this.#known.delete(key));
-    return made;
-  }
-}
+import { Memo } from './memo.ts';
 
 type Target = TrustBundle['spec']['targets'][number];
 type LeafOutput = Leaf['spec']['outputs'][number];

@@ -126,7 +126,7 @@ export interface ExternallyHeldReader {
   ): Promise<readonly ObjectSeen[]>;
 }
 
-/** What a look reads as it is asked. Each kind is listed at most once, and by one pass alone. */
+/** What a snapshot reads on demand. Each kind is listed at most once, and by one pass alone. */
 export interface Readers {
   readonly objects: ObjectReader;
   readonly authorities: AuthorityReader;
@@ -140,7 +140,7 @@ export interface Readers {
   /** Undefined: there is no platform that asks for a TLS profile. */
   readonly profiles?: ProfileReader | undefined;
   readonly facts: HomeFacts;
-  /** Shows whether the clock was set since the look began. */
+  /** Shows whether the clock was set since the snapshot began. */
   readonly clock: HomeClock;
 }
 
@@ -172,10 +172,10 @@ export interface Orphaned {
   readonly waitsFor: string;
 }
 
-/** Takes a new look each time it is called. */
+/** Reads a new snapshot each time it is called. */
 export type ReadSnapshot = () => Promise<Snapshot>;
 
-/** A look begins with the clock; the resources come next, everything else after them: docs/decisions/0006. */
+/** A snapshot begins with the clock; the resources come next, everything else after them: docs/decisions/0006. */
 export const readSnapshot = async (
   readers: Readers,
   catalogue: () => Catalogue | Promise<Catalogue>,

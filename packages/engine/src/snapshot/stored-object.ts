@@ -144,7 +144,7 @@ interface Remembered {
   readonly seen: ObjectSeen;
 }
 
-const sights = new WeakMap<StoredObject, Remembered>();
+const lastSeen = new WeakMap<StoredObject, Remembered>();
 
 /**
  * An object as the planner sees it. As long as the data is as we wrote it, the record that was written with it is the
@@ -158,7 +158,7 @@ export const seenAs = (
   now: Instant,
   obstacle: Obstacle | undefined = stored.obstacle,
 ): ObjectSeen => {
-  const last = sights.get(stored);
+  const last = lastSeen.get(stored);
   if (last?.id === id && last.authority === authority && sameObstacle(last.obstacle, obstacle))
     return last.seen;
   const base = { id, version: stored.version, ...(obstacle === undefined ? {} : { obstacle }) };
@@ -169,7 +169,7 @@ export const seenAs = (
     // Of a bundle that others share, since when its own part has been as it is.
     const changedAt = record.sources?.[authority]?.since ?? record.changedAt;
     const seen = { ...base, revision, anchors, changedAt, leaf };
-    sights.set(stored, { id, authority, obstacle, seen });
+    lastSeen.set(stored, { id, authority, obstacle, seen });
     return seen;
   }
   const cas = readableCertificates(stored.data[bundleKeyOf(id)]);

@@ -3,7 +3,7 @@ import { instant } from '@handover/material';
 import type { AuthorityRecord } from './home.ts';
 import type { Responsibilities } from './responsibilities.ts';
 
-/** Leaves were lent, and what holds them cannot be seen: they count as in use until the last has ended. */
+/** Leaves were signed for other programs, and what holds them cannot be seen: they count as in use until the last has ended. */
 export const unknownExternallyHeld = (
   { state }: AuthorityRecord,
   { authority }: Responsibilities,

@@ -95,15 +95,15 @@ export class CertManagerCluster {
     }
     if (signal.aborted) return this.#settled();
     const { onRequest, onExternallyHeld } = this.#options;
-    const lent = ({ key }: { readonly key: string }): void => onExternallyHeld(namespaceOf(key));
+    const changed = ({ key }: { readonly key: string }): void => onExternallyHeld(namespaceOf(key));
     const asked = ({ after }: StoreChange<CertificateRequest | null>): void => {
       if (after) onRequest(after);
     };
     this.#requests = this.#follow(certificateRequests, signal, { keep: projectRequest, changed: asked });
-    this.#certificates = this.#follow(certificates, signal, { keep: projectCertificate, changed: lent });
+    this.#certificates = this.#follow(certificates, signal, { keep: projectCertificate, changed });
     this.#secrets = this.#follow(secrets, signal, {
       keep: projectSecret,
-      changed: lent,
+      changed,
       labelSelector: LABEL,
     });
     const all = [...this.#requests, ...this.#certificates, ...this.#secrets];

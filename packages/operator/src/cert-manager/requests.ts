@@ -49,7 +49,7 @@ export interface SignerOptions {
 
 type Outcome =
   | { readonly reason: 'Pending' | 'Failed' | 'Denied'; readonly message: string }
-  | { readonly reason: 'Issued'; readonly message: string; readonly lent: ExternalLeaf };
+  | { readonly reason: 'Issued'; readonly message: string; readonly signed: ExternalLeaf };
 
 const isFinal = ({ reason }: Outcome): boolean => reason === 'Failed' || reason === 'Denied';
 const base64 = (certificates: ExternalLeaf['chain']): string =>
@@ -91,7 +91,7 @@ export class RequestSigner {
       const { metadata, spec } = authorityIn(catalogue, id);
       const most = mostFor(spec.issueTo.maxLifetime, metadata.namespace === namespace);
       const asked = refusing(() => askedBy(request, id, most));
-      const lent = await signExternal(
+      const signed = await signExternal(
         home,
         { authorities: home.authorities, catalogue },
         {
@@ -102,7 +102,7 @@ export class RequestSigner {
           ...(await this.#shownIn(request, id)),
         },
       );
-      return { reason: 'Issued', message: 'Signed by Handover', lent };
+      return { reason: 'Issued', message: 'Signed by Handover', signed };
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;
       const message = `${error.code}: ${error.message}`;
@@ -149,7 +149,7 @@ export class RequestSigner {
     const status = {
       conditions: withCondition(before, ready),
       ...(outcome.reason === 'Issued'
-        ? { certificate: base64(outcome.lent.chain), ca: base64(outcome.lent.bundle) }
+        ? { certificate: base64(outcome.signed.chain), ca: base64(outcome.signed.bundle) }
         : {}),
       ...(isFinal(outcome) ? { failureTime: now } : {}),
     };

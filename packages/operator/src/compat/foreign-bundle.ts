@@ -10,32 +10,13 @@ import {
   type StoredObject,
   tryAll,
 } from '@handover/engine';
-import { bundleOf, type Certificate, type Instant, isExpired, sameBytes } from '@handover/material';
+import { type Certificate, type Instant, sameBytes } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import type { Place } from '../objects/place.ts';
 import type { ObjectProjection } from '../objects/projection.ts';
 import { certificatesUnder, readHeldBundle } from '../resources/certificates-under.ts';
 import { sourcesOf } from '../resources/resolved-resources.ts';
-
-/** Expired anchors leave a bundle late, because clocks differ: DESIGN, certificate profile. */
-const LATE_MS = 3_600_000;
-
-/**
- * What goes into a caBundle whose source another program owns: the source's CAs, and earlier ones from it that have not expired.
- * Nothing shows when the last old leaf is gone, so an old CA stays as long as it could be of use. The same
- * certificates always come in the same order. Empty only if both are.
- */
-export const merged = (
-  source: readonly Certificate[],
-  putThere: readonly Certificate[],
-  now: Instant,
-): readonly Certificate[] => {
-  const late = (now - LATE_MS) as Instant;
-  const current = [...putThere, ...source].filter((certificate) => !isExpired(certificate, late));
-  // A bundle with only expired CAs trusts no server; an empty one trusts the system's roots.
-  const kept = current.length > 0 ? current : source;
-  return kept.length === 0 ? [] : bundleOf(kept).certificates;
-};
+import { merged } from './merge.ts';
 
 const CONCURRENT_WRITES = 8;
 const MOST_KNOWN = 1_000;

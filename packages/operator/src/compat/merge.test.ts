@@ -1,7 +1,7 @@
 import { type Certificate, instant } from '@handover/material';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { merged } from './foreign-bundle.ts';
+import { merged } from './merge.ts';
 
 const HOUR = 3_600_000;
 const NOW = instant(1_000 * HOUR);

@@ -1,5 +1,12 @@
-import type { Blocker, ConsumerSeen, Note, Plan, Stamp } from '@handover/core';
-import { Contended, type Obstacle } from '@handover/core';
+import {
+  type Blocker,
+  type ConsumerSeen,
+  Contended,
+  type Note,
+  type Obstacle,
+  type Plan,
+  type Stamp,
+} from '@handover/core';
 import type { AuthorityOutcome } from '@handover/engine';
 import { hour, type Instant, instant, minute } from '@handover/material';
 import { expect, test } from 'vitest';
@@ -203,12 +210,11 @@ test('a passed deadline is an Event beside the step that it causes', () => {
 
 test('an Event reports a fight over an object when it begins, and not again for each next try', () => {
   const tell = teller();
-  expect(
-    tell({ obstacles: { x: new Contended('old-pod keeps it (next try at 1)'), y: 'forbidden' } }),
-  ).toEqual(['Contended: x: old-pod keeps it (next try at 1)', 'CannotWrite: y: forbidden']);
-  expect(
-    tell({ obstacles: { x: new Contended('old-pod keeps it (next try at 2)'), y: 'forbidden' } }),
-  ).toEqual([]);
+  expect(tell({ obstacles: { x: new Contended('old-pod', instant(0)), y: 'forbidden' } })).toEqual([
+    'Contended: x: old-pod keeps changing it back; stop one of the two (next try at 1970-01-01T00:00:00.000Z)',
+    'CannotWrite: y: forbidden',
+  ]);
+  expect(tell({ obstacles: { x: new Contended('old-pod', instant(1_000)), y: 'forbidden' } })).toEqual([]);
 });
 
 test('a refusal is an Event of the refused Leaf', () => {

@@ -123,7 +123,7 @@ export class KubeHome implements Home {
   readonly #nudges: Nudges | undefined;
   readonly #evidence: (fresh: boolean) => EvidenceSource;
   readonly #named: GetByName;
-  /** What every look reads from, however fresh. */
+  /** What every snapshot reads from, however fresh. */
   readonly #shared: Pick<Readers, 'facts' | 'outputs' | 'profiles' | 'clock'>;
   readonly #cached: Readers;
   #states: Informer<Secret> | undefined;
@@ -274,7 +274,7 @@ export class KubeHome implements Home {
     };
   }
 
-  /** A look that lists each kind once, and belongs to the pass that took it. */
+  /** A snapshot that lists each kind once, and belongs to the pass that read it. */
   readonly fresh = (): Promise<Snapshot> => {
     const source = freshSource(this.#options, this.ownWrites, this.#named, this.#resolver);
     return readSnapshot(
@@ -354,7 +354,7 @@ export class KubeHome implements Home {
     this.#nudges?.written(placeOf(id), digest);
   }
 
-  /** Where single objects are followed, the next look at each asks the API server: a few, and only those we can name. */
+  /** Where single objects are followed, the next read of each asks the API server: a few, and only those we can name. */
   doubtWhatIsNamed(): void {
     if (this.#options.scope.wide.length > 0) return;
     for (const place of this.#resolver.places) this.ownWrites.doubt(place);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { withRequest } from './requests.ts';
+import { withRequest } from './request-list.ts';
 
 const none = (): boolean => false;
 

@@ -112,7 +112,7 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
     this.#refuseAnothers(id, found);
     const stored = recordIn(id, found)?.state;
     if (stored?.revision !== expect) throw changed(id);
-    // Leaves that were lent meanwhile changed no revision.
+    // Leaves that were signed for others meanwhile changed no revision.
     const state = withExternalDates(record.state, stored);
     const body: Secret = {
       apiVersion: 'v1',

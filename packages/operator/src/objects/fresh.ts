@@ -52,7 +52,7 @@ export class GetByName implements Source {
 }
 
 /**
- * What the API server says now, for the length of one look: each kind is listed once, when it is first asked for. An object
+ * What the API server says now, for the length of one snapshot: each kind is listed once, when it is first asked for. An object
  * that is not among the labelled ones is asked for by name only where there is reason to: that something is in the way of a
  * creation is said by the creation itself.
  */

@@ -15,9 +15,10 @@ import {
 import type { Kube, KubeErrorCode, KubeObject } from '@handover/kube';
 import { HandoverError, type Instant, isMap, type Json } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
+import { adoptAdvice } from './adopt-advice.ts';
 import type { Source } from './fresh.ts';
 import type { Kinds } from './kinds.ts';
-import { adoptAdvice, ObjectView, type ViewOptions } from './object-view.ts';
+import { ObjectView, type ViewOptions } from './object-view.ts';
 import { Obstacles } from './obstacles.ts';
 import type { OwnWritesCache } from './own-writes-cache.ts';
 import { ourNames, SHAPES } from './parts.ts';

@@ -7,18 +7,13 @@ import {
   type ObjectRecord,
   type StoredObject,
 } from '@handover/engine';
-import { type Instant, iso } from '@handover/material';
+import type { Instant } from '@handover/material';
+import { adoptAdvice } from './adopt-advice.ts';
 import { OVER_BUDGET } from './memory-budget.ts';
 import type { Obstacles } from './obstacles.ts';
 import { SHAPES } from './parts.ts';
-import { isField, type Place, placeOf } from './place.ts';
+import { isField, placeOf } from './place.ts';
 import type { ObjectProjection } from './projection.ts';
-
-/** How an object of another program is taken over. Admission policies ask for the owner's consent on the object itself. */
-export const adoptAdvice = ({ plural, namespace, name }: Place): string => {
-  const label = `kubectl${namespace === undefined ? '' : ` -n ${namespace}`} label ${plural} ${name} ${ADOPT}=true`;
-  return `set ${ADOPT}: "true" as an annotation of the resource that asks for it, and as a label of the object: ${label}`;
-};
 
 export interface ViewOptions {
   /** Where authorities lie. */
@@ -115,9 +110,7 @@ export class ObjectView {
     const fight = this.#contention.standoff(id, now());
     // A manager that leaves our last write alone does not fight.
     if (fight !== undefined && held.entries[place.part]?.record.digest !== digestOf(data)) {
-      return new Contended(
-        `${fight.manager} keeps changing it back; stop one of the two (next try at ${iso(fight.until)})`,
-      );
+      return new Contended(fight.manager, fight.until);
     }
     const foreign = held.entries[place.part] === undefined && Object.keys(data).length > 0 && !isField(place);
     if (!foreign || mayAdopt(id) || this.#options.isWhole?.(id) === true) return undefined;

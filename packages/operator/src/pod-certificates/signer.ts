@@ -118,7 +118,7 @@ export class PodSigning {
   ): Promise<void> {
     const { home } = this.#options;
     // The state is read once more, and after the request was seen: a pod that is younger than an activation never gets a leaf of the CA before.
-    const lent = await signExternal(
+    const signed = await signExternal(
       home,
       { authorities: home.authorities, catalogue },
       {
@@ -131,7 +131,7 @@ export class PodSigning {
         back: BACK,
       },
     );
-    await this.#write(version, request, issuedStatus(lent, home.clock.now()));
+    await this.#write(version, request, issuedStatus(signed, home.clock.now()));
     if (leftOut.length > 0) this.#options.tell(request, { is: 'granted', key, leaf, leftOut });
   }
 

@@ -45,7 +45,7 @@ const read = (values: readonly Value[]) => ({
     { onConflict: () => {} },
   ),
 });
-const concerned = (
+const affected = (
   before: readonly Value[],
   now: readonly Value[],
   touched: ChangedNamespaces = new Set(['evil']),
@@ -57,13 +57,13 @@ const without = (name: string): readonly Value[] =>
   WORLD.filter(({ metadata }) => (metadata as { name: string }).name !== name);
 
 test('a change in a namespace affects its Authorities, and those that its Leaves name', () => {
-  expect(concerned(WORLD, [...WORLD, leaf('evil/new', 'own')])).toEqual(['evil/own', 'third/own']);
-  expect(concerned(WORLD, [...WORLD, authority('evil/new')])).toEqual(['evil/new', 'evil/own', 'third/own']);
+  expect(affected(WORLD, [...WORLD, leaf('evil/new', 'own')])).toEqual(['evil/own', 'third/own']);
+  expect(affected(WORLD, [...WORLD, authority('evil/new')])).toEqual(['evil/new', 'evil/own', 'third/own']);
 });
 
 test('a change in a namespace affects the Authority that one of its Leaves named before', () => {
-  expect(concerned(WORLD, without('far'))).toEqual(['evil/own', 'third/own']);
-  expect(concerned(WORLD, [...without('far'), leaf('evil/far', 'prod/mesh')])).toEqual([
+  expect(affected(WORLD, without('far'))).toEqual(['evil/own', 'third/own']);
+  expect(affected(WORLD, [...without('far'), leaf('evil/far', 'prod/mesh')])).toEqual([
     'evil/own',
     'prod/mesh',
     'third/own',
@@ -72,7 +72,7 @@ test('a change in a namespace affects the Authority that one of its Leaves named
 
 test('a change in a namespace affects an Authority that gets a Secret which another Leaf had before', () => {
   const second = leaf('evil/late', 'prod/mesh', 'web');
-  expect(concerned([...WORLD, second], [...without('web'), leaf('prod/web', 'mesh'), second])).toContain(
+  expect(affected([...WORLD, second], [...without('web'), leaf('prod/web', 'mesh'), second])).toContain(
     'prod/mesh',
   );
 });
@@ -81,7 +81,7 @@ test('a change in a namespace affects all Authorities that share a bundle with o
   const shared = bundle('both', ['prod/other', 'evil/own'], {
     configMap: { name: 'both', namespaceSelector: {} },
   });
-  expect(concerned([shared, ...WORLD], [shared, ...WORLD, leaf('evil/new', 'own')])).toEqual([
+  expect(affected([shared, ...WORLD], [shared, ...WORLD, leaf('evil/new', 'own')])).toEqual([
     'evil/own',
     'prod/other',
     'third/own',
@@ -91,14 +91,14 @@ test('a change in a namespace affects all Authorities that share a bundle with o
 test('a change in a namespace affects the Authorities of a bundle that loses a target to a Leaf, or gets it back', () => {
   const wide = bundle('wide', ['prod/other'], { secret: { name: 'taken', namespaceSelector: {} } });
   const taker = leaf('evil/taker', 'own', 'taken');
-  expect(concerned([...WORLD, wide], [taker, ...WORLD, wide])).toContain('prod/other');
-  expect(concerned([taker, ...WORLD, wide], [...WORLD, wide])).toContain('prod/other');
-  expect(concerned([taker, ...WORLD, wide], [taker, ...WORLD, leaf('evil/new', 'own'), wide])).not.toContain(
+  expect(affected([...WORLD, wide], [taker, ...WORLD, wide])).toContain('prod/other');
+  expect(affected([taker, ...WORLD, wide], [...WORLD, wide])).toContain('prod/other');
+  expect(affected([taker, ...WORLD, wide], [taker, ...WORLD, leaf('evil/new', 'own'), wide])).not.toContain(
     'prod/other',
   );
 });
 
 test('a change outside all namespaces affects all Authorities', () => {
-  expect(concerned(WORLD, WORLD, 'all')).toEqual(['all']);
+  expect(affected(WORLD, WORLD, 'all')).toEqual(['all']);
   expect(affectedAuthorities(new Set(), undefined, read(WORLD))).toBe('all');
 });

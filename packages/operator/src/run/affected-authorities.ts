@@ -46,13 +46,13 @@ export const affectedAuthorities = (
   now: Read,
 ): AffectedAuthorities => {
   if (touched === 'all' || before === undefined) return 'all';
-  const concerned = new Set([...inNamespaces(before, touched), ...inNamespaces(now, touched)]);
+  const affected = new Set([...inNamespaces(before, touched), ...inNamespaces(now, touched)]);
   const [was, is] = [bundlesIn(before), bundlesIn(now)];
   for (const bundle of [...before.catalogue.trustBundles, ...now.catalogue.trustBundles]) {
     const { name } = bundle.metadata;
     const shared = sourcesOf(bundle);
     const isOfTheirs = shared.some((id) => touched.has(id.split('/', 1)[0] ?? ''));
-    if (isOfTheirs || was.get(name) !== is.get(name)) for (const id of shared) concerned.add(id);
+    if (isOfTheirs || was.get(name) !== is.get(name)) for (const id of shared) affected.add(id);
   }
-  return concerned;
+  return affected;
 };

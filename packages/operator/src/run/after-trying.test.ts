@@ -1,6 +1,6 @@
 import type { Observation, Refused } from '@handover/engine';
 import { expect, test } from 'vitest';
-import { afterTrying } from './reports.ts';
+import { afterTrying } from './after-trying.ts';
 
 const observation = {
   seen: { objects: [] },

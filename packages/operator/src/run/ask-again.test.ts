@@ -1,7 +1,7 @@
 import type { ConsumerSeen, InstanceSeen } from '@handover/core';
 import { after, type Instant, instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { askAgainAt } from './leader-session.ts';
+import { askAgainAt } from './ask-again.ts';
 
 const T0: Instant = instant(Date.UTC(2030, 0, 1));
 const waits = { blockedBy: [{ consumer: 'web', waitsFor: 'to load CA generation 2', since: T0 }] };

@@ -24,7 +24,7 @@ export interface Reindexed {
   readonly before: ResolvedResources | undefined;
   /** Whether it can make a difference for this work. */
   readonly isAffected: (key: Key) => boolean;
-  /** How long that may wait; undefined: it is not concerned. */
+  /** How long that may wait; undefined: it is not affected. */
   readonly waitOf: (key: Key) => number | undefined;
 }
 
@@ -83,21 +83,21 @@ export class EventRouter {
     const changed = union(this.#touched, touched);
     const before = this.#read;
     this.#read = resolved;
-    const concerned = affectedAuthorities(changed, before, resolved);
+    const affected = affectedAuthorities(changed, before, resolved);
     for (const id of this.#elsewhere.keys())
       if (!resolved.catalogue.authorities.has(id)) this.#elsewhere.delete(id);
     if ([...resolved.catalogue.authorities.values()].some(({ spec }) => spec.podCertificates !== undefined))
       this.onPodsWanted?.();
     // A caller that hands resources over has rights to their objects, and to no others.
     this.#index = new WorkIndex(resolved, trustNamespace, declarations === undefined);
-    const isConcerned = (key: Key): boolean =>
-      key.kind !== 'Authority' || concerned === 'all' || concerned.has(key.id);
+    const isAffected = (key: Key): boolean =>
+      key.kind !== 'Authority' || affected === 'all' || affected.has(key.id);
     return {
       resolved,
       before,
-      isAffected: isConcerned,
+      isAffected,
       waitOf: (key) => {
-        if (!isConcerned(key)) return undefined;
+        if (!isAffected(key)) return undefined;
         const isTheirs = key.kind !== 'Authority' || changed === 'all' || changed.has(namespaceOf(key.id));
         return isTheirs ? 0 : this.#waitElsewhere(key.id);
       },

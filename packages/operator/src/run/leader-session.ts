@@ -1,7 +1,6 @@
-import type { ConsumerSeen, Plan, TrustBundle } from '@handover/core';
+import type { TrustBundle } from '@handover/core';
 import {
   type AuthorityOutcome,
-  askAgainMs,
   Controller,
   eventsOf,
   idOf,
@@ -29,26 +28,12 @@ import { PodSigning } from '../pod-certificates/signer.ts';
 import type { WatchedRequests } from '../pod-certificates/watched.ts';
 import { isSynthetic } from '../resources/injections.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
+import { askAgainAt } from './ask-again.ts';
 import { Drifts } from './drifts.ts';
 import type { EventRouter } from './event-router.ts';
 import type { OperatorOptions } from './operator-options.ts';
 import { PlatformReconciler } from './platform.ts';
 import { Reports } from './reports.ts';
-
-/**
- * When the consumers of a step that waits are asked again. Pods and workloads tell by events when they change: undefined where none
- * has an address at which it is asked, whether it answers or not.
- */
-export const askAgainAt = (
-  { blockedBy: [blocker] }: Pick<Plan, 'blockedBy'>,
-  consumers: readonly Pick<ConsumerSeen, 'instances'>[],
-  now: Instant,
-): Instant | undefined => {
-  const isAsked = consumers.some(({ instances }) =>
-    instances.some(({ proofs, unread }) => proofs.length > 0 || unread !== undefined),
-  );
-  return blocker === undefined || !isAsked ? undefined : after(now, askAgainMs(now - blocker.since));
-};
 
 export interface LeaderSessionOptions {
   readonly operator: OperatorOptions;

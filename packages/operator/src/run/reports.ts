@@ -1,4 +1,4 @@
-import { Contended, MOST_NAMED, type ObjectSeen, type TlsProfile, type TrustBundle } from '@handover/core';
+import { Contended, MOST_NAMED, type TlsProfile, type TrustBundle } from '@handover/core';
 import {
   type AuthorityOutcome,
   authorityRef,
@@ -9,7 +9,6 @@ import {
   keyText,
   type Listener,
   leftOutAuthority,
-  type Observation,
   type ProfileOutcome,
   type ResourceKey,
   readableCertificates,
@@ -23,6 +22,7 @@ import type { KubeHome } from '../home/home.ts';
 import type { PodSigningOptions } from '../pod-certificates/signer.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { Absent, ResolvedResources } from '../resources/resolved-resources.ts';
+import { afterTrying } from './after-trying.ts';
 import { EventReporter } from './event-reporter.ts';
 import { EvidenceWriter } from './evidence-configmap.ts';
 import type { LeaderSessionOptions } from './leader-session.ts';
@@ -113,39 +113,6 @@ const statusOfBundle = async (
     failing: failing.slice(0, MOST_NAMED).map(({ target, why }) => ({ target, why: why.slice(0, 1_000) })),
     conditions: conditionsOf(declared, verdicts, home.clock.now()),
   };
-};
-
-/**
- * What was seen, with the reasons for which writes of this very pass did not land: it was seen before they were tried. Otherwise the
- * reason would be out of the status after each try, until the next look. `others`: the reasons that are about no object.
- */
-export const afterTrying = (
-  { observation, refused }: Pick<AuthorityOutcome, 'observation' | 'refused'>,
-  known: (object: string) => string | undefined,
-): { readonly observation: Observation; readonly others: readonly string[] } => {
-  if (refused.length === 0) return { observation, others: [] };
-  const { responsibilities, seen, now } = observation;
-  const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const others: string[] = [];
-  for (const { object: id, why, raced } of refused) {
-    if (raced) continue;
-    const asked = responsibilities.leaves.has(id) || responsibilities.bundles.has(id);
-    const absent: ObjectSeen | undefined = asked
-      ? {
-          id,
-          version: '',
-          revision: undefined,
-          anchors: [],
-          changedAt: now,
-          leaf: undefined,
-          elsewhere: true,
-        }
-      : undefined;
-    const object = objects.get(id) ?? absent;
-    if (object === undefined) others.push(why);
-    else objects.set(id, { ...object, obstacle: known(id) ?? `it could not be written: ${why}` });
-  }
-  return { observation: { ...observation, seen: { ...seen, objects: [...objects.values()] } }, others };
 };
 
 interface ReportsOptions extends LeaderSessionOptions {

@@ -1,7 +1,7 @@
 import { TLS_PROFILE_HASH } from '@handover/core';
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { ProfileStamps } from './rollouts.ts';
+import { ProfileStamps } from './profile-stamps.ts';
 
 const WEB = 'Deployment shop/web';
 const at = (version: string, stamp?: string) => ({

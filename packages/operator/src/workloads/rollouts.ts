@@ -13,6 +13,7 @@ import { HandoverError, type Instant } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { Obstacles } from '../objects/obstacles.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
+import { ProfileStamps } from './profile-stamps.ts';
 import { ROLLABLE, type Workload } from './workload.ts';
 import { WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
@@ -36,50 +37,6 @@ const withStamp = (text: string | undefined, authority: AuthorityId, stamp: Stam
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([id, value]) => `${id}=${value}`)
     .join(' ');
-
-interface Written {
-  readonly hash: string;
-  /** The workload's version before the stamp: while the watch still shows it, nothing is known. */
-  readonly before: string;
-  /** How often another program took this stamp off in a row, and when last. */
-  readonly times: number;
-  readonly last: Instant | undefined;
-  readonly gone: boolean;
-}
-
-/** Workloads of deleted namespaces are forgotten in the end. */
-const MOST_KNOWN = 2_000;
-
-/** Stamps of profiles that were written here, and which of them another program took off again. After a restart it begins empty. */
-export class ProfileStamps {
-  readonly #written = new Map<string, Written>();
-
-  wrote(consumer: string, hash: string, before: string): void {
-    const known = this.#written.get(consumer);
-    const { times, last } = known?.hash === hash ? known : { times: 0, last: undefined };
-    this.#written.delete(consumer);
-    this.#written.set(consumer, { hash, before, times, last, gone: false });
-    const [oldest] = this.#written.keys();
-    if (this.#written.size > MOST_KNOWN && oldest !== undefined) this.#written.delete(oldest);
-  }
-
-  /** By what the watch shows now. */
-  undone(
-    consumer: string,
-    { version, annotations }: Pick<Workload, 'version' | 'annotations'>,
-    now: Instant,
-  ): ProfileWorkload['undone'] {
-    let known = this.#written.get(consumer);
-    if (known === undefined) return undefined;
-    const isGone = version !== known.before && annotations[TLS_PROFILE_HASH] !== known.hash;
-    if (isGone && !known.gone) {
-      known = { ...known, times: known.times + 1, last: now, gone: true };
-      this.#written.set(consumer, known);
-    }
-    const { hash, times, last } = known;
-    return last === undefined ? undefined : { hash, times, last };
-  }
-}
 
 const LOST: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 

@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type {
-  AuthorityResourceStatus,
-  LeafResourceStatus,
-  TlsProfileResourceStatus,
-  TrustBundleResourceStatus,
+import {
+  API_VERSION,
+  type AuthorityResourceStatus,
+  type Kind,
+  type LeafResourceStatus,
+  parseResource,
+  type TlsProfileResourceStatus,
+  type TrustBundleResourceStatus,
 } from '@handover/core';
-import { API_VERSION, type Kind, parseResource } from '@handover/core';
 import { crds, KIND_TABLE } from '@handover/install';
 import { HandoverError } from '@handover/material';
 import { RANDOM_INPUTS } from '@handover/test-api-server';

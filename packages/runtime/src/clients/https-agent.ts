@@ -6,8 +6,13 @@ import type { SecureContext, TLSSocket } from 'node:tls';
 import { mustNotOverride, mustNotTurnOff } from '../arguments.ts';
 import { RuntimeError } from '../error.ts';
 import { Sessions } from './client-sessions.ts';
-import type { ClientSource, ContextOptions, TlsMaterial } from './client-source.ts';
-import { contextOptionsIn, subscribe } from './client-source.ts';
+import {
+  type ClientSource,
+  type ContextOptions,
+  contextOptionsIn,
+  subscribe,
+  type TlsMaterial,
+} from './client-source.ts';
 import { finished } from './connect-tls.ts';
 import { Drain } from './drain.ts';
 import { withFreshTrust } from './fresh-trust.ts';

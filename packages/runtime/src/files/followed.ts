@@ -1,7 +1,7 @@
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import { mustBeEvent } from '../arguments.ts';
 import type { Outcome } from '../outcome.ts';
-import { ageOf, failureStatus, isoTime, type SourceStatus } from '../status/status.ts';
+import { ageOf, failureStatus, type SourceStatus } from '../status/status.ts';
 import type { Follower } from './follower.ts';
 import { EVENTS, type FollowerEvents, type Material } from './follower-spec.ts';
 
@@ -140,7 +140,7 @@ export abstract class Followed<
       path: this.#follower.path,
       ...(watching === undefined ? {} : { watching }),
       loads,
-      loadedAt: isoTime(loadedAt),
+      loadedAt: iso(loadedAt),
       age: ageOf(loadedAt, this.#follower.options.clock.now()),
       ...failureStatus(this.#follower.failure),
     };

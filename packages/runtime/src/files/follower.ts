@@ -1,4 +1,4 @@
-import { HandoverError, type Instant, Listeners, type Timer } from '@handover/material';
+import { HandoverError, type Instant, iso, Listeners, type Timer } from '@handover/material';
 import { publishKept, publishReloaded } from '../diagnostics.ts';
 import { RuntimeError } from '../error.ts';
 import type { ResolvedFollowOptions } from '../options.ts';
@@ -10,7 +10,6 @@ import {
   type Outcome,
   type ReloadedEvent,
 } from '../outcome.ts';
-import { isoTime } from '../status/status.ts';
 import { warn } from '../warn.ts';
 import { Expiry, type Stage } from './expiry.ts';
 import type { FollowerEvents, FollowerSpec, Loaded, Material } from './follower-spec.ts';
@@ -89,7 +88,7 @@ function warnOfPoll(path: string, pollMs: number, { code }: NodeJS.ErrnoExceptio
 }
 
 function warnOfExpiry(path: string, stage: Stage, notAfter: Instant): void {
-  const when = isoTime(notAfter);
+  const when = iso(notAfter);
   if (stage === 'expiring') {
     warn('LEAF_EXPIRING', `${path} expires at ${when}; find out why it is not renewed`);
   } else {

@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
-import { type Clock, HandoverError, instant, parseCertificate } from '@handover/material';
+import { type Clock, HandoverError, instant, iso, parseCertificate } from '@handover/material';
 import { FrozenTrust } from '../status/frozen-trust.ts';
-import { ageOf, isoTime, leafStatus, type SourceStatus, type StatusSource } from '../status/status.ts';
+import { ageOf, leafStatus, type SourceStatus, type StatusSource } from '../status/status.ts';
 
 /** A program that makes a context for each connection may hold the old text for a while without one. */
 const HOLD_MS = 3_600_000;
@@ -29,7 +29,7 @@ const leafOf = (der: Buffer, isOfFile: boolean): SourceStatus['leaf'] => {
     const { fingerprint256, validTo } = new X509Certificate(der);
     return {
       fingerprint: fingerprint256.replaceAll(':', '').toLowerCase(),
-      notAfter: isoTime(instant(Date.parse(validTo))),
+      notAfter: iso(instant(Date.parse(validTo))),
     };
   }
 };
@@ -63,7 +63,7 @@ export class Unfollowed {
       path: 'certificate of the program',
       leaf,
       loads: 1,
-      loadedAt: isoTime(loadedAt),
+      loadedAt: iso(loadedAt),
       age: ageOf(loadedAt, clock.now()),
     });
     this.#note('identity', leaf.fingerprint, { status, on: () => undefined }, context);

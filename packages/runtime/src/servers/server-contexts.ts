@@ -1,13 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions, type Server } from 'node:tls';
-import { HandoverError, instant, parseCertificate } from '@handover/material';
+import { HandoverError, instant, iso, parseCertificate } from '@handover/material';
 import type { ContextOptions } from '../clients/client-source.ts';
 import type { Follower } from '../files/follower.ts';
 import type { IdentityLabel, IdentityMaterial } from '../identity-material.ts';
 import { FrozenTrust } from '../status/frozen-trust.ts';
 import {
   ageOf,
-  isoTime,
   type LeafStatus,
   leafStatus,
   type SourceStatus,
@@ -50,7 +49,7 @@ const leafIn = (der: Buffer): LeafStatus => {
     const { fingerprint256, validTo } = new X509Certificate(der);
     return {
       fingerprint: fingerprint256.replaceAll(':', '').toLowerCase(),
-      notAfter: isoTime(instant(Date.parse(validTo))),
+      notAfter: iso(instant(Date.parse(validTo))),
     };
   }
 };
@@ -177,7 +176,7 @@ export class ServerContexts {
       kind: 'identity',
       path: `context for ${entry[0].source}`,
       loads: 1,
-      loadedAt: isoTime(loadedAt),
+      loadedAt: iso(loadedAt),
       age: ageOf(loadedAt, clock.now()),
       ...(der === undefined || der === null ? {} : { leaf: leafIn(der) }),
     });

@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import tls from 'node:tls';
-import type { Clock } from '@handover/material';
+import { type Clock, iso } from '@handover/material';
 import { clearOpenSslErrors } from '../openssl-errors.ts';
 import { warn } from '../warn.ts';
 import { fingerprintsIn } from './frozen-trust.ts';
-import { ageOf, isoTime, type Shown, type SourceStatus } from './status.ts';
+import { ageOf, type Shown, type SourceStatus } from './status.ts';
 
 /** Node 22.15, 23.10 and later; @types/node of the oldest supported version do not list it. */
 interface DefaultCertificates {
@@ -71,7 +71,7 @@ export function withDefaultTrust(shown: Shown, clock: Clock): Shown {
     if (anchors.length === 0) return sources;
     const name = path || 'default CAs of Node';
     const age = ageOf(loadedAt, clock.now());
-    return [...sources, { kind: 'trust', path: name, anchors, loads: 1, loadedAt: isoTime(loadedAt), age }];
+    return [...sources, { kind: 'trust', path: name, anchors, loads: 1, loadedAt: iso(loadedAt), age }];
   };
   return { statuses, onChange: (listener) => shown.onChange(listener) };
 }

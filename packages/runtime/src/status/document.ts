@@ -1,5 +1,5 @@
-import { type Instant, MAX_STATUS_BYTES } from '@handover/material';
-import { isoTime, type SourceStatus } from './status.ts';
+import { type Instant, iso, MAX_STATUS_BYTES } from '@handover/material';
+import type { SourceStatus } from './status.ts';
 
 /**
  * One process that a status document speaks for.
@@ -95,7 +95,7 @@ export function renderDocument(reports: readonly Report[], podUid: string | unde
   const sources = others.length === 0 ? (only?.sources ?? []) : merged(reports);
   const document = (anchors: number): StatusDocument => ({
     version: 1,
-    at: isoTime(now),
+    at: iso(now),
     pid: process.pid,
     ...(podUid === undefined ? {} : { podUid }),
     processes: reports.map((report) =>

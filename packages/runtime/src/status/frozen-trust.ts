@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import type { Clock, Instant } from '@handover/material';
-import { ageOf, isoTime, type SourceStatus, type StatusSource } from './status.ts';
+import { type Clock, type Instant, iso } from '@handover/material';
+import { ageOf, type SourceStatus, type StatusSource } from './status.ts';
 
 /** OpenSSL takes all three as a certificate. */
 const CERTIFICATE = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^-]+-----END \1-----/g;
@@ -39,7 +39,7 @@ export class FrozenTrust implements StatusSource {
       path: this.#path,
       anchors: this.#anchors,
       loads: 1,
-      loadedAt: isoTime(this.#loadedAt),
+      loadedAt: iso(this.#loadedAt),
       age: ageOf(this.#loadedAt, this.#clock.now()),
     };
   }

@@ -1,4 +1,4 @@
-import type { Certificate, Instant } from '@handover/material';
+import { type Certificate, type Instant, iso } from '@handover/material';
 import type { KeptEvent } from '../outcome.ts';
 
 /**
@@ -142,8 +142,6 @@ export const shownOf = (sources: readonly StatusSource[]): Shown => ({
   },
 });
 
-export const isoTime = (at: Instant): string => new Date(at).toISOString();
-
 /** A document has 64 KiB at most. The files of an authority have one or two certificates behind the leaf. */
 const MOST_BEHIND = 8;
 
@@ -153,7 +151,7 @@ export const leafStatus = (leaf: Certificate, behind?: readonly Certificate[]): 
   ...(behind === undefined || behind.length > MOST_BEHIND
     ? {}
     : { chain: behind.map(({ fingerprint }) => fingerprint) }),
-  notAfter: isoTime(leaf.notAfter),
+  notAfter: iso(leaf.notAfter),
 });
 
 export const ageOf = (loadedAt: Instant, now: Instant): number => Math.max(0, now - loadedAt) / 1000;
@@ -166,6 +164,6 @@ export const failureStatus = (failure: KeptEvent | undefined): { lastFailure?: F
           reason: failure.reason,
           code: failure.error.code,
           path: failure.path,
-          at: isoTime(failure.at),
+          at: iso(failure.at),
         },
       };

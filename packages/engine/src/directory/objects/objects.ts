@@ -146,9 +146,7 @@ class HoldBack {
 /** Longer than this between taking the time and showing the files, and the time is taken again. */
 const STALE_MS = 1_000;
 
-const CONTENDED = new Contended(
-  'another program keeps changing its files back; stop it (tried again within 30 minutes, or when a resource changes)',
-);
+const CONTENDED = new Contended('another program');
 
 /** The derived objects of a directory home. */
 export class DirectoryObjects implements ObjectReader, ObjectWriter {

@@ -1,6 +1,5 @@
 import type { ConsumerSeen } from '@handover/core';
-import type { Instant } from '@handover/material';
-import { isMap } from '@handover/material';
+import { type Instant, isMap } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { type DeclaredConsumer, isAsked } from '../../evidence/whereabouts.ts';
 import { idOf } from '../../snapshot/catalogue.ts';

@@ -1,6 +1,6 @@
 import { instant } from '@handover/material';
 import { expect, test } from 'vitest';
-import { Restores } from './target-writer.ts';
+import { Restores } from './restores.ts';
 
 test('a target that is changed again and again is left after ten restores, until five minutes have passed', () => {
   const restores = new Restores();

@@ -4,6 +4,7 @@ import { type ConfigMap, configMaps, type Kube, secrets } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { isCode, OperatorError } from '../../error.ts';
 import type { FollowedBundles } from './followed-bundles.ts';
+import { Restores } from './restores.ts';
 import type { SourceKind } from './sources.ts';
 import {
   type BundleId,
@@ -16,24 +17,6 @@ import {
   targetSeen,
   tooLarge,
 } from './targets.ts';
-
-const WINDOW_MS = 300_000;
-const MOST = 10;
-
-/** How often each target was put right though nothing about its Bundle had changed: another program may want it otherwise. */
-export class Restores {
-  readonly #times = new Map<string, readonly Instant[]>();
-
-  /** Counts one more; false: there were too many of late, and the target is left for now. */
-  may(target: string, now: Instant): boolean {
-    const recent = (this.#times.get(target) ?? []).filter((time) => now - time < WINDOW_MS);
-    const may = recent.length < MOST;
-    this.#times.set(target, may ? [...recent, now] : recent);
-    for (const [key, times] of this.#times)
-      if (times.every((time) => now - time >= WINDOW_MS)) this.#times.delete(key);
-    return may;
-  }
-}
 
 const API_KINDS = { ConfigMap: configMaps, Secret: secrets } as const;
 
