@@ -42,6 +42,7 @@ const role = `${header}
 import { isOpenShift } from './openshift.mjs';
 import { createServer } from 'node:https';
 import { connect } from 'node:tls';
+import { readFileSync } from 'node:fs';
 const [, , kind, profilePath, lastKnownGood] = process.argv;
 const openShift = isOpenShift();
 try {
