@@ -77,6 +77,10 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'say what a program’s status document is evidence for: `handover status-document check`',
     load: () => import('./commands/status-document.ts'),
   },
+  served: {
+    summary: 'say whether a port shows the certificate of a file: a deploy hook for any ACME client',
+    load: () => import('./commands/served.ts'),
+  },
   tls: {
     summary: 'compare what a server negotiates with a TLS profile: `handover tls check`',
     load: () => import('./commands/tls.ts'),

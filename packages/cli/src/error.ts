@@ -17,6 +17,7 @@ export type CliErrorCode =
   | 'HOOK_UNKNOWN'
   | 'INSTALL_OPTION'
   | 'NOT_INJECTED'
+  | 'NOT_SERVED'
   | 'OBJECT_OBSTACLE'
   | 'OBSTRUCTED'
   | 'PEM_NO_CERTIFICATE'

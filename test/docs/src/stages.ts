@@ -54,5 +54,7 @@ export const STAGES: Readonly<Record<string, Stage>> = {
   'docs/recipes/python.md': { folder: 'copy' },
   'docs/recipes/java.md': { folder: 'copy' },
   'docs/recipes/nginx.md': { programs: ['nginx'] },
+  'docs/recipes/served.md': { programs: ['nginx'] },
+  'docs/recipes/other-programs.md': { programs: ['nginx'] },
   'docs/recipes/postgresql.md': { programs: ['postgresql'] },
 };

@@ -47,7 +47,7 @@ const durationArgument = (text: string): Duration => {
 };
 
 /** As it is sent: names beyond ASCII are encoded. */
-const servernameArgument = (text: string): string => {
+export const servernameArgument = (text: string): string => {
   const name = domainToASCII(text);
   if (name === '' || name.length > 253)
     throw usageError(`--servername: "${text.slice(0, 64)}" is not a host name; write it like web.mesh.svc`);

@@ -146,6 +146,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ISSUE_USAGES: entry('A leaf is for neither server nor client.', 'Give `usages`.'),
   LOAD_FAILED: entry('A file could not be loaded.', 'See the message; the last good content stays loaded.'),
   NOT_LOADED: entry('Nothing has been loaded yet.', 'Wait until it is ready.'),
+  NOT_SERVED: entry(
+    'The server does not show the certificate of the file, or that certificate has expired.',
+    'Make the server load the file, give it time with `--wait`, or name the site with `--servername`.',
+  ),
   OBJECT_OBSTACLE: entry(
     'An object cannot be written.',
     'Remove the obstacle that the message names; Handover tries again.',

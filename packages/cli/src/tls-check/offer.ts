@@ -106,7 +106,10 @@ export async function reach(target: TlsTarget, options: OfferOptions): Promise<S
   for (;;) {
     const socket = await connected(target, options);
     if ('kind' in socket || target.starttls === undefined) return socket;
-    const refusal = await startTls(socket, target.starttls, { clock, timeoutMs });
+    const refusal = await startTls(socket, target.starttls, target.servername ?? target.host, {
+      clock,
+      timeoutMs,
+    });
     if (refusal === undefined) return socket;
     socket.destroy();
     if (refusal.isBusy !== true || clock.monotonic() > until)

@@ -157,7 +157,7 @@ const OWN: readonly AnnotationEntry[] = [
     PROBE,
     '`8443`, `8443/mtls`, `5432/postgres`',
     'pod template',
-    'Port for a TLS handshake that shows which leaf the pod serves; with `/mtls` also which CAs it trusts; after `/postgres`, `/mysql`, `/smtp`, `/imap` or `/ldap` TLS starts inside that protocol. Pods with `hostNetwork` are not asked.',
+    'Port for a TLS handshake that shows which leaf the pod serves; with `/mtls` also which CAs it trusts; after `/postgres`, `/mysql`, `/smtp`, `/imap`, `/ldap`, `/ftp` or `/xmpp` TLS starts inside that protocol; with `/sni=www.example.org` at the end it asks for that server name. Pods with `hostNetwork` are not asked.',
   ),
   yours(
     USED_BY,

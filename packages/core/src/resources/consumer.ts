@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { exactlyOne, fields, filePath, httpUrl, objectName, reference, text } from './fields.ts';
+import { argv, exactlyOne, fields, filePath, httpUrl, objectName, reference, text } from './fields.ts';
 
 /** Protocols that start in clear text and go over to TLS on request. */
-export const START_TLS = ['postgres', 'mysql', 'smtp', 'imap', 'ldap'] as const;
+export const START_TLS = ['postgres', 'mysql', 'smtp', 'imap', 'ldap', 'ftp', 'xmpp'] as const;
 export type StartTls = (typeof START_TLS)[number];
 
 const PORT = '([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
@@ -36,19 +36,58 @@ const metrics = fields({
   'A page in the text format of Prometheus where the consumer shows what it has loaded, in tls_trust_anchor_info and tls_leaf_info.',
 );
 
-const probe = fields({
-  address: text(ADDRESS, 260, 'an address', 'write host:port, such as 127.0.0.1:5432 or [::1]:443').describe(
-    'Where to connect, as host:port. On Kubernetes the host is a Service or a pod of the same namespace, or an address in --probe-networks.',
-  ),
-  mtls: z
-    .boolean()
-    .default(false)
-    .describe('Whether the server requires client certificates and checks them.'),
-  starttls: z
-    .enum(START_TLS)
-    .optional()
-    .describe('Protocol in which TLS starts on request. Default: TLS starts at once.'),
-}).describe('A TLS handshake that shows which leaf the consumer serves, and with mtls which CAs it trusts.');
+const SERVER_NAME =
+  /^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*$/;
+
+const probeWays = exactlyOne(
+  fields({
+    address: text(ADDRESS, 260, 'an address', 'write host:port, such as 127.0.0.1:5432 or [::1]:443')
+      .optional()
+      .describe(
+        'Where to connect, as host:port. On Kubernetes the host is a Service or a pod of the same namespace, or an address in --probe-networks.',
+      ),
+    command: argv()
+      .optional()
+      .describe(
+        'For a server that speaks a protocol of its own: program and arguments that print the certificate which it shows, in PEM, or its SHA-256 fingerprint. Run without a shell in the directory of the resources, for 10 s at most. Directory home only.',
+      ),
+    mtls: z
+      .boolean()
+      .default(false)
+      .describe('Whether the server requires client certificates and checks them.'),
+    starttls: z
+      .enum(START_TLS)
+      .optional()
+      .describe('Protocol in which TLS starts on request. Default: TLS starts at once.'),
+    serverName: text(SERVER_NAME, 253, 'a host name', 'write it like www.example.org')
+      .optional()
+      .describe(
+        'Server name to ask for (SNI), where one port serves several names. Default: the host of address, where that is a name.',
+      ),
+  }),
+  ['address', 'command'],
+);
+
+const CONNECTS_ONLY = 'needs address beside it: a command connects by itself';
+const CONNECTING = ['mtls', 'starttls', 'serverName'] as const;
+const probe = probeWays
+  .superRefine((value, context) => {
+    if (value.command === undefined) return;
+    for (const field of CONNECTING)
+      if (value[field] !== undefined && value[field] !== false)
+        context.addIssue({ code: 'custom', path: [field], message: CONNECTS_ONLY });
+  })
+  .meta({
+    'x-kubernetes-validations': [
+      ...((probeWays.meta()?.['x-kubernetes-validations'] ?? []) as readonly object[]),
+      ...CONNECTING.map((field) => ({
+        rule: `!has(self.command) || !has(self.${field})${field === 'mtls' ? ' || !self.mtls' : ''}`,
+        message: CONNECTS_ONLY,
+        fieldPath: `.${field}`,
+      })),
+    ],
+  })
+  .describe('A TLS handshake that shows which leaf the consumer serves, and with mtls which CAs it trusts.');
 
 /** A program that is not found through pods. */
 export const consumer = fields({

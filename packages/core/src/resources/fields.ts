@@ -120,6 +120,9 @@ export const dataKey = () =>
 export const filePath = () =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a NUL or a line break has no place in a path
   text(/^[^\x00-\x1f\x7f]+$/, 1024, 'a path', 'give a path without control characters');
+/** Program and arguments, for a run without a shell. */
+export const argv = () => z.array(z.string().min(1).max(4096)).min(1).max(64);
+
 const URL_HINT = 'write it like http://127.0.0.1:9000/status, without user and password';
 
 export const httpUrl = () =>

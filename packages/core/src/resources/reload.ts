@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { exactlyOne, fields, filePath, httpUrl, text } from './fields.ts';
+import { argv, exactlyOne, fields, filePath, httpUrl, text } from './fields.ts';
 
 const SIGNALS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGINT', 'SIGTERM', 'SIGWINCH'] as const;
 const ACTIONS = ['reload', 'restart', 'try-reload-or-restart'] as const;
-
-const argv = () => z.array(z.string().min(1).max(4096)).min(1).max(64);
 
 /** The characters that systemd allows in a unit's name; no leading hyphen, which systemctl would read as an option. */
 const unitName = () =>

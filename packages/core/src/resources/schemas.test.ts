@@ -88,6 +88,7 @@ test('every rule that joins fields reaches the API server too', () => {
     'Authority.spec.rotation',
     'Authority.spec.bundle.reload',
     'Authority.spec.consumers[]',
+    'Authority.spec.consumers[].probe',
     'Authority.spec.consumers[].status',
     'Leaf.spec',
     'Leaf.spec.reload',

@@ -35,6 +35,7 @@ import { HookRecords } from './hooks/hook-records.ts';
 import { HookRequests } from './hooks/hook-requests.ts';
 import type { HookTimes } from './hooks/hook-ways.ts';
 import { DirectoryHooks } from './hooks/hooks.ts';
+import { probeCommand } from './hooks/probe-commands.ts';
 import { ProcessGroups } from './hooks/process-group.ts';
 import { restartRollouts, withRestarts } from './hooks/restarts.ts';
 import { CopyNotes } from './objects/copy-notes.ts';
@@ -151,13 +152,14 @@ export class DirectoryHome implements Home {
     };
     this.hookRecords = new HookRecords(files, `${this.state}/reloads`);
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
+    const groups = new ProcessGroups();
     this.hooks = new DirectoryHooks({
       clock: timers,
       files,
       far: this.far,
       cwd: this.path,
       uid: this.#uid,
-      groups: new ProcessGroups(),
+      groups,
       times: options.hookTimes,
       records: this.hookRecords,
       requests: this.hookRequests,
@@ -173,7 +175,14 @@ export class DirectoryHome implements Home {
       options.evidence ??
       new DeclaredConsumers(
         { clock: timers, meters, canaries },
-        statedPlaces(this.files, this.far, this.path, this.#uid, options.resolveName),
+        statedPlaces(
+          this.files,
+          this.far,
+          this.path,
+          this.#uid,
+          (consumer, argv) => probeCommand({ files, cwd: this.path, uid: this.#uid, groups }, consumer, argv),
+          options.resolveName,
+        ),
       );
     this.#readers = {
       objects: this.objects,

@@ -1,6 +1,7 @@
 import type { Proof, Unread } from '@handover/core';
 import type { AuthorityId } from '../snapshot/home.ts';
 import { answerOf, type ProbeResult, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
+import { askCommand } from './probe-command.ts';
 import { type DocumentRead, type Issued, UNKNOWN_ISSUER, unreadable, unreadOf } from './read-document.ts';
 import { askMetrics, askStatus } from './status-document.ts';
 import type { Endpoint } from './whereabouts.ts';
@@ -67,17 +68,19 @@ export const askProcess = async (
       ? undefined
       : await probe({ ...endpoint.probe, authority, otherLeaf }, record, tools, now);
   if (probed !== undefined) tools.meters?.asked('probe', answerOf(probed));
-  const proofs = [...[said, counted].flatMap((one) => one?.proof ?? []), ...(probed?.proofs ?? [])];
+  const printed = endpoint.command === undefined ? undefined : await askCommand(endpoint.command, asking);
+  if (printed !== undefined) tools.meters?.asked('probe', printed.proof === undefined ? 'silent' : 'shown');
+  const proofs = [...[said, counted, printed].flatMap((one) => one?.proof ?? []), ...(probed?.proofs ?? [])];
   return {
     proofs,
     unread: unreadOf(
       both(
         proofs.some(({ anchors }) => anchors !== undefined),
-        [said.unread.trust, counted?.unread.trust, probed?.unread.trust],
+        [said.unread.trust, counted?.unread.trust, probed?.unread.trust, printed?.unread.trust],
       ),
       both(
         proofs.some(({ issuer }) => issuer !== undefined && issuer !== UNKNOWN_ISSUER),
-        [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf],
+        [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf, printed?.unread.leaf],
       ),
     ),
     ...(probed?.saw === undefined ? {} : { saw: probed.saw }),

@@ -77,13 +77,14 @@ export interface Door {
   /** Server name (SNI). Default: the host. */
   readonly servername?: string;
   readonly starttls?: StartTls | undefined;
+  /** Signature algorithms that the client takes, as OpenSSL lists them. Default: all. */
+  readonly sigalgs?: string | undefined;
 }
 
 /** A connection on which the server waits for a ClientHello, or why there is none. */
 const startedTls = async (
   clock: Clock,
-  host: string,
-  port: number,
+  { host, port, servername = host }: Door,
   starttls: StartTls,
 ): Promise<Socket | string> => {
   const socket = connectPlain({ host, port });
@@ -99,7 +100,7 @@ const startedTls = async (
   });
   const why =
     failed === undefined
-      ? (await startTls(socket, starttls, { clock, timeoutMs: TIMEOUT_MS }))?.why
+      ? (await startTls(socket, starttls, servername, { clock, timeoutMs: TIMEOUT_MS }))?.why
       : `cannot be reached (${failed.code ?? failed.message})`;
   if (why === undefined) return socket;
   socket.on('error', () => {}).destroy();
@@ -116,8 +117,8 @@ export const handshake = async (
   client: ClientCertificate | undefined,
   newest: SecureVersion = 'TLSv1.3',
 ): Promise<HandshakeResult> => {
-  const { host, port, servername = host, starttls } = door;
-  const plain = starttls === undefined ? undefined : await startedTls(clock, host, port, starttls);
+  const { host, port, servername = host, starttls, sigalgs } = door;
+  const plain = starttls === undefined ? undefined : await startedTls(clock, door, starttls);
   if (typeof plain === 'string') return { kind: 'unreachable', why: plain };
   return new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
@@ -127,6 +128,7 @@ export const handshake = async (
       ...(plain === undefined ? { host, port } : { socket: plain }),
       rejectUnauthorized: false, // the probe inspects the chain itself
       maxVersion: newest,
+      ...(sigalgs === undefined ? {} : { sigalgs }),
       ...(isIP(servername) === 0 ? { servername } : {}),
       ...(client ?? {}),
     });

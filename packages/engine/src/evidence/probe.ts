@@ -138,8 +138,9 @@ export interface ProbeTools {
 export interface ProbeTarget {
   /** The authority that the evidence is for; canaries are logged under it. */
   readonly authority: AuthorityId;
-  /** `host:port`; the host is also the server name (SNI). */
   readonly address: string;
+  /** Server name (SNI); undefined: the host of `address`. */
+  readonly serverName?: string | undefined;
   readonly mtls: boolean;
   /** Protocol in which TLS starts; undefined: at once. */
   readonly starttls?: StartTls | undefined;
@@ -177,7 +178,7 @@ export const answerOf = ({ proofs, unread }: ProbeResult): Answered => {
 const PROBE_MS = 10_000;
 const OUT_OF_TIME = `does not end the handshakes of a probe within ${PROBE_MS / 1000} s`;
 
-const knockAt = ({ address, at, starttls }: ProbeTarget, clock: Clock, until: number): Knock => {
+const knockAt = ({ address, at, starttls, serverName }: ProbeTarget, clock: Clock, until: number): Knock => {
   const colon = address.lastIndexOf(':');
   const name = address.slice(0, colon).replace(/^\[|\]$/g, '');
   const port = Number(address.slice(colon + 1));
@@ -185,7 +186,7 @@ const knockAt = ({ address, at, starttls }: ProbeTarget, clock: Clock, until: nu
     clock.monotonic() < until
       ? handshake(
           clock,
-          { host: at?.ip ?? name, port: at?.port ?? port, servername: name, starttls },
+          { host: at?.ip ?? name, port: at?.port ?? port, servername: serverName ?? name, starttls },
           client,
           newest,
         )
@@ -318,7 +319,10 @@ interface Served {
   readonly leaf: Certificate;
 }
 
-const leavesIn = (served: readonly Served[], { otherLeaf }: ProbeTarget): readonly ShownLeaf[] => {
+export const leavesIn = (
+  served: readonly Served[],
+  { otherLeaf }: Pick<ProbeTarget, 'otherLeaf'>,
+): readonly ShownLeaf[] => {
   const leaves = new Map(served.map(({ leaf }) => [leaf.fingerprint, leaf]));
   return [...leaves].map(([fingerprint, leaf]) => {
     const object = otherLeaf?.(leaf);
@@ -343,7 +347,7 @@ const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
   ca.subjectKeyId === leaf.authorityKeyId &&
   new X509Certificate(leaf.der).verify(new X509Certificate(ca.der).publicKey);
 
-const servedBy = (
+export const servedBy = (
   chain: readonly Certificate[],
   { state, certificates }: AuthorityRecord,
 ): Served | undefined => {

@@ -113,6 +113,65 @@ const imap = (): Dialogue => {
   };
 };
 
+/** RFC 4217 §4: AUTH TLS, and its consent is 234. */
+const ftp = (): Dialogue => {
+  let hasGreeted = false;
+  return {
+    hear: (bytes) => {
+      const read = lineOf(bytes);
+      if (read === undefined) return undefined;
+      const { line, used } = read;
+      const [, code, more] = /^(\d{3})([ -]?)/.exec(line) ?? [];
+      // Between the first and the last line of an answer there may be any text: RFC 959 §4.2.
+      if (code === undefined || more === '-')
+        return code === undefined && !line.startsWith(' ') ? { used, refused: isNot('ftp') } : { used };
+      if (hasGreeted) {
+        if (code === '234') return { used, done: true };
+        // 431: no certificate; 5xx: it does not know the command
+        return { used, refused: code.startsWith('5') ? OFF : `refuses AUTH TLS with ${code}` };
+      }
+      // 120: it is ready in a few minutes; 421: too many connections, or shutting down
+      if (code !== '220') return { used, refused: `greets with ${code}`, isBusy: /^(120|421)$/.test(code) };
+      hasGreeted = true;
+      if (bytes.length > used) return { used, refused: EARLY };
+      return { used, send: 'AUTH TLS\r\n' };
+    },
+  };
+};
+
+const XMPP_TLS = "xmlns='urn:ietf:params:xml:ns:xmpp-tls'";
+/** A domain as it stands in an attribute: what is no part of a name is left out. */
+const domainOf = (servername: string): string => servername.replaceAll(/[^\w.:-]/g, '');
+
+/** A client's stream, up to the element that asks for TLS: RFC 6120 §5.4. A server only answers for a domain that it has. */
+const xmpp = (servername: string): Dialogue => {
+  let hasAsked = false;
+  return {
+    opening: Buffer.from(
+      `<?xml version='1.0'?><stream:stream xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' to='${domainOf(servername)}' version='1.0'>`,
+    ),
+    hear: (bytes) => {
+      const text = bytes.toString('latin1');
+      if (/^\s*[^<\s]/.test(text)) return { used: bytes.length, refused: isNot('xmpp') };
+      const [error, reason = ''] = /<stream:error[^>]*>\s*<([\w-]+)/.exec(text) ?? [];
+      if (error !== undefined) return { used: bytes.length, refused: `refuses the stream (${reason})` };
+      if (!hasAsked) {
+        const features = /<stream:features\b[^>]*(\/>|>([\s\S]*?)<\/stream:features>)/.exec(text);
+        if (features === null) return undefined;
+        const used = features.index + features[0].length;
+        if (!/<starttls\b/.test(features[2] ?? '')) return { used, refused: OFF };
+        if (text.slice(used).trim() !== '') return { used, refused: EARLY };
+        hasAsked = true;
+        return { used: bytes.length, send: `<starttls ${XMPP_TLS}/>` };
+      }
+      const answer = /^\s*<(proceed|failure)\b[^>]*(\/>|>\s*<\/\1\s*>)/.exec(text);
+      if (answer === null) return undefined;
+      const used = answer[0].length;
+      return answer[1] === 'proceed' ? { used, done: true } : { used, refused: 'refuses STARTTLS' };
+    },
+  };
+};
+
 const LDAP_START_TLS = '1.3.6.1.4.1.1466.20037';
 
 /** Length of a BER element, header included; undefined: more bytes are needed. */
@@ -147,4 +206,13 @@ const ldap = (): Dialogue => ({
   },
 });
 
-export const DIALOGUES: Readonly<Record<StartTls, () => Dialogue>> = { postgres, mysql, smtp, imap, ldap };
+/** `servername`: which server is asked for, where the protocol says it before TLS does. */
+export const DIALOGUES: Readonly<Record<StartTls, (servername: string) => Dialogue>> = {
+  postgres,
+  mysql,
+  smtp,
+  imap,
+  ldap,
+  ftp,
+  xmpp,
+};

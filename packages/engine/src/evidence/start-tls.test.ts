@@ -78,6 +78,9 @@ const played =
 const MYSQL = `\x4a\0\0\0\x0a11.4.2-MariaDB\0\x01\0\0\0AAAAAAAA\0\xfe\xff\x2d\x02\0\xff\x81\x15${'\0'.repeat(10)}BBBBBBBBBBBB\0mysql_native_password\0`;
 const mysql = `${String.fromCharCode(MYSQL.length - 4)}${MYSQL.slice(1)}`;
 const LDAP_YES = '\x30\x0c\x02\x01\x01\x78\x07\x0a\x01\0\x04\0\x04\0';
+const STREAM =
+  "<?xml version='1.0'?><stream:stream from='db.test' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams'>";
+const XMPP_TLS = "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'><required/></starttls>";
 
 /** Greeting and turns of a server that has TLS. */
 const GOOD: Readonly<Record<StartTls, Play>> = {
@@ -95,6 +98,14 @@ const GOOD: Readonly<Record<StartTls, Play>> = {
     [['h1 STARTTLS\r\n', '* NOTE\r\nh1 OK begin\r\n']],
   ],
   ldap: ['', [['1.3.6.1.4.1.1466.20037', LDAP_YES]]],
+  ftp: ['220-Welcome to\r\n files\r\n220 ready\r\n', [['AUTH TLS\r\n', '234 go ahead\r\n']]],
+  xmpp: [
+    '',
+    [
+      ["to='db.test'", `${STREAM}<stream:features>${XMPP_TLS}</stream:features>`],
+      ['<starttls ', "<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"],
+    ],
+  ],
 };
 
 const begun = async (serve: (socket: Socket) => unknown, starttls: StartTls) => {
@@ -163,6 +174,43 @@ const REFUSED: readonly (readonly [StartTls, string, Play, RegExp])[] = [
   ['imap', 'is SMTP', ['220 a\r\n', []], /^does not speak imap$/],
   ['ldap', 'has no TLS', ['', [['', LDAP_YES.replace('\x0a\x01\0', '\x0a\x01\x02')]]], /result 2/],
   ['ldap', 'ends its answer early', ['', [['', '\x30\x05\x02\x01\x01\x78\0']]], /^does not speak ldap$/],
+  ['ftp', 'has no TLS', ['220 a\r\n', [['AUTH', '502 what\r\n']]], /^has TLS off$/],
+  ['ftp', 'has no certificate', ['220 a\r\n', [['AUTH', '431 none\r\n']]], /^refuses AUTH TLS with 431$/],
+  ['ftp', 'is full', ['421 later\r\n', []], /^greets with 421$/],
+  ['ftp', 'answers before it is asked', ['220 a\r\n234 go\r\n', []], /^answers before it is asked$/],
+  ['ftp', 'is SSH', ['SSH-2.0-x\r\n', []], /^does not speak ftp$/],
+  [
+    'xmpp',
+    'has no TLS',
+    ['', [['to=', `${STREAM}<stream:features><mechanisms/></stream:features>`]]],
+    /^has TLS off$/,
+  ],
+  ['xmpp', 'has no features', ['', [['to=', `${STREAM}<stream:features/>`]]], /^has TLS off$/],
+  [
+    'xmpp',
+    'does not have that domain',
+    ['', [['to=', `${STREAM}<stream:error><host-unknown xmlns='a'/></stream:error>`]]],
+    /^refuses the stream \(host-unknown\)$/,
+  ],
+  [
+    'xmpp',
+    'consents before it is asked',
+    ['', [['to=', `${STREAM}<stream:features>${XMPP_TLS}</stream:features><proceed/>`]]],
+    /^answers before it is asked$/,
+  ],
+  [
+    'xmpp',
+    'refuses',
+    [
+      '',
+      [
+        ['to=', `${STREAM}<stream:features>${XMPP_TLS}</stream:features>`],
+        ['<starttls', "<failure xmlns='a'/>"],
+      ],
+    ],
+    /^refuses STARTTLS$/,
+  ],
+  ['xmpp', 'is HTTP', ['', [['', 'HTTP/1.1 400 Bad Request\r\n']]], /^does not speak xmpp$/],
   ['ldap', 'is HTTP', ['', [['', 'HTTP/1.1 400 Bad Request\r\n']]], /^does not speak ldap$/],
 ];
 test.each(REFUSED)('a server of %s that %s is named', async (protocol, _, [greeting, turns], why) => {

@@ -27,10 +27,11 @@ const MAX_BYTES = 64 * 1024;
 export const startTls = (
   socket: Socket,
   protocol: StartTls,
+  servername: string,
   { clock, timeoutMs }: Deadline,
 ): Promise<NoTls | undefined> =>
   new Promise((resolve) => {
-    const dialogue = DIALOGUES[protocol]();
+    const dialogue = DIALOGUES[protocol](servername);
     let bytes = Buffer.alloc(0);
     let total = 0;
     const end = (result: NoTls | undefined): void => {

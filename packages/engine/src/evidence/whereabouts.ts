@@ -1,5 +1,6 @@
 import type { Responsibilities } from '../snapshot/responsibilities.ts';
 import type { ProbeTarget } from './probe.ts';
+import type { ProbeCommand } from './probe-command.ts';
 import type { HttpAddress, StatusAddress } from './status-document.ts';
 
 export type DeclaredConsumer = Responsibilities['authority']['spec']['consumers'][number];
@@ -15,6 +16,7 @@ export interface Endpoint {
   readonly status?: StatusAddress | undefined;
   readonly metrics?: HttpAddress | undefined;
   readonly probe?: Omit<ProbeTarget, 'authority'> | undefined;
+  readonly command?: ProbeCommand | undefined;
 }
 
 export type Whereabouts =

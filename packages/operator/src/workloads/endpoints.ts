@@ -89,8 +89,13 @@ class PodEndpoints {
         add(uid, at === undefined ? {} : { metrics: { url, at } });
     }
     if (probe !== undefined) {
-      for (const { uid, at } of await this.#resolve(...splitAddress(probe.address)))
-        add(uid, at === undefined ? {} : { probe: { ...probe, at } });
+      const { address } = probe;
+      if (address === undefined)
+        return refuse(
+          'the operator runs no probe.command; give probe.address, or let the program show it itself',
+        );
+      for (const { uid, at } of await this.#resolve(...splitAddress(address)))
+        add(uid, at === undefined ? {} : { probe: { ...probe, address, at } });
     }
     return [...found.values()];
   }

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { type Generation, generateKey } from '@handover/core';
 import { type AuthorityRecord, Canaries, FairSemaphore, localKeyring, SealKey } from '@handover/engine';
 import { after, type Instant, instant } from '@handover/material';
@@ -203,6 +204,9 @@ test.each([
   ['handover.dev/probe', 'https', /probe is not readable; write it like 8443/],
   ['handover.dev/probe', '8443/tls', /probe is not readable/],
   ['handover.dev/probe', '5432/mtls/postgres', /probe is not readable/],
+  ['handover.dev/probe', '8443/sni=a/mtls', /probe is not readable/],
+  ['handover.dev/probe', '8443/sni=a b', /probe is not readable/],
+  ['handover.dev/probe', '8443/sni=', /probe is not readable/],
 ])(
   'a pod that declares its evidence by %s: "%s" shows none, and the unreadable annotation is named',
   async (name, text, why) => {
@@ -235,6 +239,25 @@ test('a probe of a pod can start TLS inside another protocol', async () => {
     expect(shown?.unread.leaf).toBe(`127.0.0.1:${port} has TLS off`);
   }
   expect(heard).toEqual(['0000000804d2162f', '0000000804d2162f']);
+});
+
+test('a probe of a pod asks for the server name that its annotation gives', async () => {
+  const { seen } = await asked('web-1');
+  const names: string[] = [];
+  const server = createTlsServer({
+    SNICallback: (name, answer) => {
+      names.push(name);
+      answer(new Error('there is no such name here'));
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  for (const how of ['sni=www.example.org', 'mtls/sni=chat.example.org', 'mtls']) {
+    const declared = { ...seen, annotations: { 'handover.dev/probe': `${port}/${how}` } };
+    expect((await showing().of(declared, by(recordOf(1, 'ca2'), T0), PATIENCE))?.proofs).toEqual([]);
+  }
+  expect([...new Set(names)]).toEqual(['www.example.org', 'chat.example.org']);
 });
 
 /** A port that takes connections and never says a word. */

@@ -68,6 +68,7 @@ interface Probed {
   readonly port: number;
   readonly mtls: boolean;
   readonly starttls?: StartTls;
+  readonly serverName?: string;
 }
 
 /** Undefined: it declares nothing. What it declares and cannot be asked for is no evidence, and `refused` says why. */
@@ -168,12 +169,22 @@ const metricsIn = (text: string | undefined): Metrics | undefined => {
   return port === undefined || !isMetricsPath(path) ? undefined : { port, path };
 };
 
-/** `8443`, `8443/mtls`, `5432/postgres` or `5432/postgres/mtls`. */
+const SERVER_NAME = /^sni=([A-Za-z0-9_]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9_])?)$/;
+
+/** `8443`, then `/postgres`, `/mtls` and `/sni=www.example.org`, in that order, as far as they are wanted. */
 const probeIn = (text: string | undefined): Probed | undefined => {
   const [first, ...rest] = (text ?? '').split('/');
   const port = portIn(first);
   const starttls = START_TLS.find((protocol) => protocol === rest[0]);
-  const [how, ...more] = starttls === undefined ? rest : rest.slice(1);
-  if (port === undefined || more.length > 0 || (how !== undefined && how !== 'mtls')) return undefined;
-  return { port, mtls: how === 'mtls', ...(starttls === undefined ? {} : { starttls }) };
+  if (starttls !== undefined) rest.shift();
+  const mtls = rest[0] === 'mtls';
+  if (mtls) rest.shift();
+  const [, serverName] = SERVER_NAME.exec(rest[0] ?? '') ?? [];
+  if (port === undefined || rest.length > (serverName === undefined ? 0 : 1)) return undefined;
+  return {
+    port,
+    mtls,
+    ...(starttls === undefined ? {} : { starttls }),
+    ...(serverName === undefined ? {} : { serverName }),
+  };
 };

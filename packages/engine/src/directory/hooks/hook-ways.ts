@@ -29,7 +29,7 @@ const INHERITED = [
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** The environment of a hook: a few variables of ours, and what it is about. */
-const hookEnvironment = (
+export const hookEnvironment = (
   facts: Readonly<Record<string, string>>,
   own: NodeJS.ProcessEnv = process.env,
 ): Readonly<Record<string, string>> => ({

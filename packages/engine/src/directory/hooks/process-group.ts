@@ -11,6 +11,8 @@ export interface ProgramRun {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** Most bytes of its standard output that are read; undefined: none. */
+  readonly output?: number;
   /** Ends it, with its children. */
   readonly signal: AbortSignal;
 }
@@ -22,6 +24,8 @@ export interface ProgramEnd {
   readonly cause: string | undefined;
   /** The last line that it wrote to stderr. */
   readonly said: string;
+  /** Its standard output, as far as it was read: at most one byte more than `output`. */
+  readonly printed: Buffer;
 }
 
 const MOST_OUTPUT = 8_192;
@@ -56,18 +60,19 @@ export class ProcessGroups {
   }
 
   /** Runs a program without a shell: nothing in its arguments is interpreted. Never throws. */
-  run({ file, program, args, cwd, env, timeoutMs, signal }: ProgramRun): Promise<ProgramEnd> {
+  run({ file, program, args, cwd, env, timeoutMs, output: most, signal }: ProgramRun): Promise<ProgramEnd> {
     return new Promise((resolve) => {
       const child = spawn(file, args, {
         cwd,
         env,
         argv0: program,
-        stdio: ['ignore', 'ignore', 'pipe'],
+        stdio: ['ignore', most === undefined ? 'ignore' : 'pipe', 'pipe'],
         detached: true,
       });
       const { pid } = child;
       let how: ProgramEnd['how'] = 'exited';
       let output = '';
+      let printed: Buffer = Buffer.alloc(0);
       const timers: NodeJS.Timeout[] = [];
       const stop = (): void => {
         if (how !== 'exited' || pid === undefined) return;
@@ -79,9 +84,13 @@ export class ProcessGroups {
         for (const timer of timers) clearTimeout(timer);
         signal.removeEventListener('abort', stop);
         const said = output.trim().split('\n').at(-1) ?? '';
-        resolve({ how, code, cause, said });
+        resolve({ how, code, cause, said, printed });
       };
-      child.stderr.on('data', (chunk: Buffer) => {
+      child.stdout?.on('data', (chunk: Buffer) => {
+        if (printed.length > (most ?? 0)) return;
+        printed = Buffer.concat([printed, chunk]).subarray(0, (most ?? 0) + 1);
+      });
+      child.stderr?.on('data', (chunk: Buffer) => {
         output = (output + chunk.toString('utf8')).slice(-MOST_OUTPUT);
       });
       child.once('error', (error: NodeJS.ErrnoException) => {
@@ -94,8 +103,9 @@ export class ProcessGroups {
         if (how !== 'exited') killGroup(pid, 'SIGKILL');
         this.#delete(pid);
         const last = (): void => end(code, cause ?? undefined);
-        (child.stderr as Socket).unref();
-        if (code === 0) last();
+        (child.stderr as Socket | null)?.unref();
+        (child.stdout as Socket | null)?.unref();
+        if (code === 0 && most === undefined) last();
         else {
           child.once('close', last);
           timers.push(setTimeout(last, LAST_WORDS_MS));

@@ -61,3 +61,21 @@ test('A consumer is asked at every address of its names, and not at more than 16
   const many = Array.from({ length: 17 }, (_, at) => `10.0.0.${at}`);
   expect(await asked({ probe }, many)).toMatchObject({ refused: expect.stringContaining('17 addresses') });
 });
+
+test('A server with several names is probed by the name that is declared, and that name alone counts', async () => {
+  const server = createServer();
+  const port = await listening(server, '127.0.0.1', 0);
+  const probe = `{address: "127.0.0.1:${port}", serverName: www.example.org}`;
+  const home = homes.mesh(`{name: web, presents: true, leaf: a, probe: ${probe}}`);
+  await pass(home);
+  // Without a server name it shows what it had at the beginning.
+  server.setSecureContext(pairOf(home, 'a'));
+  await home.requests.ask({ authority: MESH_ID, rotate: 'r' });
+  await pass(home);
+  homes.later(30_000);
+  await pass(home);
+  homes.later(30_000);
+  expect((await pass(home)).plan.phase).toBe('Activating');
+  server.addContext('www.example.org', pairOf(home, 'a'));
+  expect((await pass(home)).plan.phase).toBe('Stable');
+});

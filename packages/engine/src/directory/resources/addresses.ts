@@ -51,6 +51,10 @@ interface Way<Asked> {
   readonly ips: readonly string[];
 }
 
+/** A probe that connects; a command connects by itself. */
+export const connecting = (probe: DeclaredConsumer['probe']): Endpoint['probe'] =>
+  probe?.address === undefined ? undefined : { ...probe, address: probe.address };
+
 /** A server of each address that a name has: one of them may be behind, whichever answers first. */
 export const everyAddress = async (
   { name, status, metrics, probe }: Pick<DeclaredConsumer, 'name' | 'status' | 'metrics' | 'probe'>,
@@ -67,7 +71,7 @@ export const everyAddress = async (
   const [stated, counted, probed] = [
     await way(url === undefined ? undefined : { url }, ({ url }) => placeIn(url)),
     await way(metrics, ({ url }) => placeIn(url)),
-    await way(probe, ({ address }) => placeOf(address)),
+    await way(connecting(probe), ({ address }) => placeOf(address)),
   ];
   const all = [...new Set([...stated.ips, ...counted.ips, ...probed.ips])];
   if (all.length > MOST)

@@ -1,8 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import { HandoverError, MAX_STATUS_BYTES } from '@handover/material';
 import { EngineError } from '../../error.ts';
+import type { ProbeCommand } from '../../evidence/probe-command.ts';
 import type { StatusAddress } from '../../evidence/status-document.ts';
-import type { DeclaredConsumer, Locator } from '../../evidence/whereabouts.ts';
+import type { DeclaredConsumer, Locator, Whereabouts } from '../../evidence/whereabouts.ts';
 import { authorityRef, idOf } from '../../snapshot/catalogue.ts';
 import type { Responsibilities } from '../../snapshot/responsibilities.ts';
 import { accountNumber } from '../disk/accounts.ts';
@@ -13,6 +14,23 @@ import type { UntrustedFiles } from '../disk/untrusted-files.ts';
 import { everyAddress, type ResolveName, resolveName } from './addresses.ts';
 
 const SHARED = 0o022;
+
+/** Makes a consumer's probe command of its words. */
+export type CommandOf = (consumer: string, argv: readonly string[]) => ProbeCommand;
+
+/** Each of its addresses may be behind; what its command says counts beside what any of them says, and is asked for once. */
+const withCommand = (found: Whereabouts, command: ProbeCommand | undefined): Whereabouts => {
+  if (command === undefined || 'refused' in found) return found;
+  let ran: ReturnType<ProbeCommand['run']> | undefined;
+  const once: ProbeCommand = {
+    name: command.name,
+    run: () => {
+      ran ??= command.run();
+      return ran;
+    },
+  };
+  return { endpoints: found.endpoints.map((endpoint) => ({ ...endpoint, command: once })) };
+};
 
 /** The users that own the files of the leaves that a consumer presents: its programs run as them. */
 const usersOf = (
@@ -46,6 +64,7 @@ export const statedPlaces =
     far: UntrustedFiles,
     home: string,
     uid: OwnUser,
+    commandOf: CommandOf,
     resolveHost: ResolveName = resolveName,
   ): Locator =>
   (responsibilities) =>
@@ -53,7 +72,8 @@ export const statedPlaces =
     const { status, metrics, probe } = consumer;
     const { file, socket } = status ?? {};
     const named = file ?? socket;
-    if (named === undefined) return everyAddress(consumer, resolveHost);
+    const command = probe?.command && commandOf(consumer.name, probe.command);
+    if (named === undefined) return withCommand(await everyAddress(consumer, resolveHost), command);
     const path = resolve(home, named);
     const refuse = (why: string): HandoverError =>
       new EngineError('STATUS_REFUSED', `status ${file === undefined ? 'socket' : 'file'} ${path} ${why}`, {
@@ -87,5 +107,8 @@ export const statedPlaces =
     const found = await everyAddress({ name: consumer.name, metrics, probe }, resolveHost);
     return 'refused' in found
       ? found
-      : { endpoints: found.endpoints.map((endpoint) => ({ ...endpoint, status: place })) };
+      : withCommand(
+          { endpoints: found.endpoints.map((endpoint) => ({ ...endpoint, status: place })) },
+          command,
+        );
   };
