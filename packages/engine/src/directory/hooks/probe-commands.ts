@@ -31,8 +31,8 @@ export const probeCommand = (
       const words = ended.said === '' ? '' : `, stderr: "${said(ended.said)}"`;
       if (how === 'timed-out') return { why: `did not end within ${TIMEOUT_MS / 1_000} s${words}` };
       if (how !== 'exited') return { why: `cannot be started: ${cause}` };
-      if (code !== 0) return { why: `ended with ${code ?? cause}${words}` };
       if (printed.length > MOST_OUTPUT) return { why: `prints more than ${MOST_OUTPUT / 1024} KiB` };
+      if (code !== 0) return { why: `ended with ${code ?? cause}${words}` };
       return { text: printed.toString('utf8') };
     } catch (error) {
       if (!(error instanceof HandoverError)) throw error;

@@ -11,7 +11,7 @@ export interface ProgramRun {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Most bytes of its standard output that are read; undefined: none. */
+  /** Most bytes of its standard output that are read, and more end it; undefined: none are read. */
   readonly output?: number;
   /** Ends it, with its children. */
   readonly signal: AbortSignal;
@@ -89,6 +89,7 @@ export class ProcessGroups {
       child.stdout?.on('data', (chunk: Buffer) => {
         if (printed.length > (most ?? 0)) return;
         printed = Buffer.concat([printed, chunk]).subarray(0, (most ?? 0) + 1);
+        if (printed.length > (most ?? 0) && pid !== undefined) killGroup(pid, 'SIGKILL');
       });
       child.stderr?.on('data', (chunk: Buffer) => {
         output = (output + chunk.toString('utf8')).slice(-MOST_OUTPUT);

@@ -1,11 +1,15 @@
+// Real programs, which take real time.
 import { X509Certificate } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock } from '@handover/runtime/clock';
 import { expect, test } from 'vitest';
-import { MESH_ID, MeshHomes, meshYaml, pairOf, pass } from '../../../test/mesh-home.ts';
-import type { DirectoryHome } from '../../index.ts';
+import { loaded } from '../../../test/directories.ts';
+import { MESH_ID, MeshHomes, meshYaml, pairOf } from '../../../test/mesh-home.ts';
+import { converge, type DirectoryHome } from '../../index.ts';
 
 const homes = new MeshHomes();
+const pass = (home: DirectoryHome) => converge(loaded(home), MESH_ID);
 
 /** A home whose consumer is asked by a program; what it does is written into it later. */
 const asking = async (program: string) => {
@@ -18,7 +22,8 @@ const asking = async (program: string) => {
     chmodSync(ask, 0o700);
   };
   does(program);
-  const home = homes.home(path);
+  // The programs take real time.
+  const home = homes.home(path, undefined, { timers: systemClock });
   await pass(home);
   return { home, does, ask };
 };
@@ -32,7 +37,7 @@ const rotating = async (home: DirectoryHome): Promise<void> => {
 };
 const waitsFor = async (home: DirectoryHome): Promise<string> => {
   const { plan } = await pass(home);
-  return `${plan.phase} ${plan.blockedBy.map(({ waitsFor }) => waitsFor).join()}`;
+  return `${plan.phase} ${plan.blockedBy.map(({ consumer, waitsFor }) => `${consumer} ${waitsFor}`).join()}`;
 };
 const TLS_CRT = 'out/default/secrets/a/tls.crt';
 
