@@ -1,11 +1,17 @@
-/** Commands that run until they are stopped, and their output when they are ready, or the file that they write then. */
-export const LONG_RUNNING: readonly (readonly [command: RegExp, ready: RegExp, file?: string])[] = [
-  [/^(npx )?handover operator\b/, /"event":"leads"/],
-  [/^(npx )?handover run (?!.*--once)/, /Stable/],
-  [/^(npx )?handover demo(?!.*--rotations)/, /dashboard: http/],
+/** Servers of a document, each on a port that it names, and their output when they are ready, or the file that they write then. */
+const LISTENING: readonly (readonly [command: RegExp, ready: RegExp, file?: string])[] = [
   [/^(node server\.mjs|\.\/shop\/shop|cargo run|python3 examples\/python\/server\.py|java -cp)/, /listening/],
   [/^nginx .*daemon off/, /^/, 'nginx.pid'],
   [/^runuser .* postgres -D /, /ready to accept connections/],
+];
+export const SERVERS: readonly RegExp[] = LISTENING.map(([command]) => command);
+
+/** Commands that run until they are stopped, and their output when they are ready, or the file that they write then. */
+export const LONG_RUNNING: typeof LISTENING = [
+  [/^(npx )?handover operator\b/, /"event":"leads"/],
+  [/^(npx )?handover run (?!.*--once)/, /Stable/],
+  [/^(npx )?handover demo(?!.*--rotations)/, /dashboard: http/],
+  ...LISTENING,
 ];
 
 /** Skipped commands, each with its reason. Keep this list short: these commands are untested. */
