@@ -163,7 +163,7 @@ const OWN: readonly AnnotationEntry[] = [
     USED_BY,
     '`nobody`, `others`',
     "Leaf, cert-manager's Certificate",
-    'Which programs read the Secret beside the pods that mount it. `nobody`: none, so that a rotation need not wait until the old leaf has expired. `others`: a gateway that reads it through the API, a tool that copies it, a program outside the cluster; no rotation waits for them, and the old CA stays trusted, without its key, until the old leaf has expired.',
+    'Which programs read the Secret beside the pods that mount it. `nobody`: none, so that a rotation need not wait until the old leaf has expired; in a directory, none beside the consumers that present the leaf, so that a rotation does not wait `reloadWithin` for readers of its `ca.crt`. `others`: a gateway that reads it through the API, a tool that copies it, a program outside the cluster; no rotation waits for them, and the old CA stays trusted, without its key, until the old leaf has expired.',
   ),
   yours(
     ROTATE,

@@ -16,7 +16,7 @@ import { withoutLeaf } from './expected-leaf.ts';
 import { DEADLINE, deadlineOf, type GateMode } from './gate-mode.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { oldLeavesGone } from './old-leaves.ts';
-import { presentersIn, usedByOthers, whyUnknown } from './readers.ts';
+import { presentersIn, readIn, usedByOthers, whyUnknown } from './readers.ts';
 import { awaitedLeaves, lentObjects } from './reissues.ts';
 import { lengthOf } from './waiting.ts';
 
@@ -63,7 +63,7 @@ export const readersOf = (object: string): ConsumerSeen => ({
 /** Managed objects without a known reader, where readers have to be declared. */
 export const unread = (context: PlanningContext, seen: Observed): readonly string[] => {
   if (context.policy.consumersFound) return [];
-  const read = new Set(seen.consumers.flatMap(({ verifies }) => verifies));
+  const read = readIn(context.policy, seen);
   // An adopted CA signs nothing: a Secret that does not exist yet has no reader, and waiting for one would never end.
   const leaves = context.policy.leaves.filter(({ object }) => context.objects.has(object));
   return [...leaves, ...context.policy.bundles]

@@ -19,6 +19,8 @@ export interface LeafPolicy {
   readonly elsewhere?: boolean;
   /** Its owner says that programs read the Secret that no consumer stands for. */
   readonly usedByOthers?: true;
+  /** Its owner says that no program reads the Secret beside the consumers that are known. */
+  readonly usedByNobody?: true;
 }
 
 export interface BundlePolicy {

@@ -159,3 +159,21 @@ test('issueTo.patience is not outlived by a Leaf of another namespace that other
   story.pass(7 * day).run();
   expect(story.roles()).toBe('2:current');
 });
+
+test('where consumers are declared, a Secret that only its presenters read has no other readers to wait for', () => {
+  const waitsFor = (usedByNobody: boolean, presents: readonly string[]) => {
+    const story = new Story().leaf('web').set({ consumersFound: false });
+    if (usedByNobody)
+      story.set({ leaves: story.policy.leaves.map((leaf) => ({ ...leaf, usedByNobody: true as const })) });
+    story.consumer('server', { presents, verifies: ['trust'], ownersWord: false });
+    story.run();
+    story.acknowledge('server');
+    story.rotate = ['monday'];
+    story.run();
+    return story.plan().blockedBy.map(({ consumer }) => consumer);
+  };
+  expect(waitsFor(false, ['web'])).toContain('readers of web');
+  expect(waitsFor(true, ['web'])).toEqual(['server']);
+  // Where nobody is declared to present it, there are programs that are not known.
+  expect(waitsFor(true, [])).toContain('readers of web');
+});

@@ -4,6 +4,7 @@ import { EXPIRY_GRACE } from './desired.ts';
 import type { PlanningContext } from './evidence.ts';
 import type { ConsumerSeen, ObjectSeen, Observed } from './observed.ts';
 import { endOfOldLeaves } from './old-leaves.ts';
+import type { Policy } from './policy.ts';
 
 /** The consumers that present each object. */
 export const presentersIn = ({ consumers }: Observed): ReadonlyMap<string, readonly ConsumerSeen[]> => {
@@ -94,4 +95,14 @@ export const othersUseUntil = (
     if (latest === undefined || end > latest) latest = end;
   }
   return latest;
+};
+
+/** Objects whose readers are known: declared verifiers, or, where its owner says that no other program does, its presenters alone. */
+export const readIn = (
+  { leaves }: Policy,
+  { consumers }: Pick<Observed, 'consumers'>,
+): ReadonlySet<string> => {
+  const presented = new Set(consumers.flatMap(({ presents }) => presents));
+  const alone = leaves.filter(({ object, usedByNobody }) => usedByNobody === true && presented.has(object));
+  return new Set([...consumers.flatMap(({ verifies }) => verifies), ...alone.map(({ object }) => object)]);
 };

@@ -1,6 +1,7 @@
 import { second } from '@handover/material';
 import type { ConsumerSeen, Observed, Proof } from './observed.ts';
 import type { Policy } from './policy.ts';
+import { readIn } from './readers.ts';
 import { lengthOf, listed } from './waiting.ts';
 
 /** What a consumer has loaded: the CAs that it trusts, the leaf that it serves. */
@@ -41,12 +42,10 @@ const mayRest = (consumer: ConsumerSeen, { consumersFound }: Policy): boolean =>
 };
 
 /** Objects without a declared reader or presenter, where consumers are declared and not found. */
-const undeclared = (
-  seen: Observed,
-  { leaves, bundles }: Policy,
-): readonly Omit<RestsOnTime, 'withinSeconds'>[] => {
+const undeclared = (seen: Observed, policy: Policy): readonly Omit<RestsOnTime, 'withinSeconds'>[] => {
   const exists = new Set(seen.objects.map(({ id }) => id));
-  const read = new Set(seen.consumers.flatMap(({ verifies }) => verifies));
+  const { leaves, bundles } = policy;
+  const read = readIn(policy, seen);
   const presented = new Set(seen.consumers.flatMap(({ presents }) => presents));
   const held = leaves.filter(({ object }) => exists.has(object));
   return [

@@ -183,7 +183,8 @@ export function policyFor(
           ...(leaf.spec.reuseKey ? { reuseKey: true } : {}),
           ...(liesElsewhere(object, { authority, oneOwner }) ? { elsewhere: true } : {}),
           ...(createdAt === undefined ? {} : { createdAt }),
-          ...(leaf.metadata.annotations[USED_BY] === 'others' ? { usedByOthers: true as const } : {}),
+          ...(usedBy(leaf) === 'others' ? { usedByOthers: true as const } : {}),
+          ...(usedBy(leaf) === 'nobody' ? { usedByNobody: true as const } : {}),
         };
       }),
       bundles: [...bundles].map(([object, extra]) => ({
@@ -197,3 +198,5 @@ export function policyFor(
     },
   };
 }
+
+const usedBy = ({ metadata }: Leaf): string | undefined => metadata.annotations[USED_BY];
