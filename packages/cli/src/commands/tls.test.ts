@@ -141,7 +141,7 @@ test.each([
   [['mesh/web']],
   [['x:1', '--profile', 'modern']],
   [['x:1', '--profile', 'Old', '--profile-file', 'y']],
-  [['x:1', '--starttls', 'ftp']],
+  [['x:1', '--starttls', 'gopher']],
   [['x:1', '--servername', 'a b']],
   [['x:1', '--servername', 'a'.repeat(70_000)]],
   [['x:1', '--timeout', 'soon']],
