@@ -204,6 +204,7 @@ export {
   type Leaf,
   parseDuration,
   parseForeignBundle,
+  parseRequestedLeaf,
   parseResource,
   parseResources,
   type Resource,

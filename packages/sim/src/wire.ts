@@ -255,6 +255,9 @@ export class Wire {
           this.#ask(() => certificates.ca(generation, signer, notBefore, notAfter)),
         cross: ({ subject, by, notBefore, notAfter }) =>
           this.#ask(() => certificates.cross(subject, by, notBefore, notAfter)),
+        sign: async () => {
+          throw new TypeError('no simulated program holds a key of its own');
+        },
         leaf: ({ leaf, by, notBefore, notAfter }) =>
           this.#ask(() => certificates.leaf(idOf(leaf), by, notBefore, notAfter)),
       },

@@ -13,6 +13,7 @@ export {
   KINDS,
   type Kind,
   type Leaf,
+  parseRequestedLeaf,
   parseResource,
   parseResources,
   type Resource,

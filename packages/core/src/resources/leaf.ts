@@ -138,20 +138,32 @@ const spec = fields({
     ],
   });
 
-export const leafSchema = fields({ ...frame('Leaf'), metadata: namespacedMetadata, spec })
-  .superRefine(({ spec }, context) => {
+const resource = fields({ ...frame('Leaf'), metadata: namespacedMetadata, spec });
+type Asked = Pick<z.output<typeof spec>, 'subject' | 'dnsNames' | 'ipAddresses' | 'uris' | 'usages'>;
+
+/** `mayBeUri`: a server may be named by its URIs alone, as peers of a mesh are. */
+const checkNames =
+  (mayBeUri: boolean) =>
+  ({ spec }: { readonly spec: Asked }, context: z.core.$RefinementCtx): void => {
     const { subject, dnsNames, ipAddresses, uris, usages } = spec;
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['spec'], message });
     const hosts = dnsNames.length + ipAddresses.length;
     const named = subject.commonName !== undefined || subject.organizations.length > 0;
+    // Without a SAN, Node, curl, Python and OpenSSL take the common name for the host name, and it is not checked as one here.
+    const isByUri = mayBeUri && uris.length > 0 && subject.commonName === undefined;
     if (!named && hosts + uris.length === 0)
       refuse('has no name; give dnsNames, ipAddresses, uris or subject.commonName');
-    // Without a SAN, Node, curl, Python and OpenSSL take the common name for the host name, and it is not checked as one here.
-    else if (usages.includes('server') && hosts === 0) refuse(SERVER_NEEDS_NAME);
-  })
-  .transform(({ apiVersion, kind, metadata, spec }) => ({
-    apiVersion,
-    kind,
-    metadata,
-    spec: { ...spec, secretName: spec.secretName ?? metadata.name },
-  }));
+    else if (usages.includes('server') && hosts === 0 && !isByUri) refuse(SERVER_NEEDS_NAME);
+  };
+
+const withSecretName = ({ apiVersion, kind, metadata, spec }: z.output<typeof resource>) => ({
+  apiVersion,
+  kind,
+  metadata,
+  spec: { ...spec, secretName: spec.secretName ?? metadata.name },
+});
+
+export const leafSchema = resource.superRefine(checkNames(false)).transform(withSecretName);
+
+/** A leaf that a program asks for with a request of its own, under the rules of a Leaf. */
+export const requestedLeafSchema = resource.superRefine(checkNames(true)).transform(withSecretName);

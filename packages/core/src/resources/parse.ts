@@ -2,7 +2,7 @@ import { isMap } from '@handover/material';
 import type { z } from 'zod';
 import { CoreError } from '../error.ts';
 import { authoritySchema } from './authority.ts';
-import { leafSchema } from './leaf.ts';
+import { leafSchema, requestedLeafSchema } from './leaf.ts';
 import { didYouMean, messageFor, oneOf, pathText, shown } from './message.ts';
 import { API_VERSION } from './metadata.ts';
 import { tlsProfileSchema } from './tls-profile.ts';
@@ -73,6 +73,17 @@ export function parseResource(value: unknown, where = 'resource'): Resource {
   const name = isMap(metadata) && typeof metadata.name === 'string' ? metadata.name : undefined;
   const safe = name !== undefined && /^[-.\w]{1,253}$/.test(name) ? ` ${name}` : '';
   return refuse(where, `${known}${safe}: `, result.error.issues.flatMap(problemsOf));
+}
+
+/** What a certificate request asks for, as a Leaf would. `where` names the request in messages. */
+export function parseRequestedLeaf(
+  spec: Readonly<Record<string, unknown>>,
+  metadata: { readonly name: string; readonly namespace: string },
+  where: string,
+): Leaf {
+  const value = { apiVersion: API_VERSION, kind: 'Leaf', metadata, spec };
+  const result = requestedLeafSchema.safeParse(value, { error: messageFor });
+  return result.success ? result.data : refuse(where, '', result.error.issues.flatMap(problemsOf));
 }
 
 const identity = ({ kind, metadata }: Resource): string =>

@@ -4,20 +4,13 @@ import { PrivateKey, parseCertificate } from '@handover/material';
 import type { Issuer } from '../snapshot/keyring.ts';
 
 /** Makes certificates in this process, and keys of leaves with `keys`; CAs sign wherever their key is. */
-export const issuerWith = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => ({
-  ca: async (asked) => parseCertificate(await issueCa({ ...asked, serial: random(16) })),
-  cross: async ({ by: { certificate: issuer, signer }, ...asked }) =>
-    parseCertificate(await issueCross({ ...asked, issuer, signer, serial: random(16) })),
-  leaf: async ({ leaf: { metadata, spec }, by, key: kept, notBefore, notAfter }) => {
-    const key =
-      kept === undefined
-        ? await keys(spec.key, metadata.namespace)
-        : { privateKey: kept.key, publicKey: createPublicKey(kept.key) };
+export const issuerWith = (keys: KeySource, random: (bytes: number) => Uint8Array): Issuer => {
+  const sign: Issuer['sign'] = async ({ leaf: { spec }, by, publicKey, notBefore, notAfter }) => {
     const { commonName, organizations } = spec.subject;
     const der = await issueLeaf({
       issuer: by.certificate,
       signer: by.signer,
-      publicKey: key.publicKey,
+      publicKey,
       serial: random(16),
       subject: { ...(commonName === undefined ? {} : { commonName }), organizations },
       dnsNames: spec.dnsNames,
@@ -27,6 +20,21 @@ export const issuerWith = (keys: KeySource, random: (bytes: number) => Uint8Arra
       notBefore,
       notAfter,
     });
-    return { certificate: parseCertificate(der), key: PrivateKey.of(key.privateKey) };
-  },
-});
+    return parseCertificate(der);
+  };
+  return {
+    ca: async (asked) => parseCertificate(await issueCa({ ...asked, serial: random(16) })),
+    cross: async ({ by: { certificate: issuer, signer }, ...asked }) =>
+      parseCertificate(await issueCross({ ...asked, issuer, signer, serial: random(16) })),
+    sign,
+    leaf: async ({ key: kept, ...asked }) => {
+      const { metadata, spec } = asked.leaf;
+      const key =
+        kept === undefined
+          ? await keys(spec.key, metadata.namespace)
+          : { privateKey: kept.key, publicKey: createPublicKey(kept.key) };
+      const certificate = await sign({ ...asked, publicKey: key.publicKey });
+      return { certificate, key: PrivateKey.of(key.privateKey) };
+    },
+  };
+};

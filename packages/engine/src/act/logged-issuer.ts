@@ -87,6 +87,8 @@ export const loggedIssuer = (
       await write(made, { kind: 'cross', generation, certifies, ...forAuthority() });
       return made;
     },
+    // Who asks with a key of its own is logged by signExternal, which knows the request.
+    sign: (asked) => issuer.sign(asked),
     leaf: async (asked) => {
       const made = await issuer.leaf(asked);
       const leaf = idOf(asked.leaf);

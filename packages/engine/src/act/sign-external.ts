@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { desired, issueLeaf, type Leaf, recordExternalSigning, SKEW, withRole } from '@handover/core';
-import { type Certificate, type Duration, type Instant, instant, parseCertificate } from '@handover/material';
+import { desired, type Leaf, recordExternalSigning, SKEW, withRole } from '@handover/core';
+import { type Certificate, type Duration, type Instant, instant } from '@handover/material';
 import { EngineError } from '../error.ts';
 import { entryOf, type IssuedEntry } from '../ledger/issued-entry.ts';
 import type { Catalogue } from '../snapshot/catalogue.ts';
@@ -84,23 +84,14 @@ export async function signExternal(
       : {}),
   });
   if (state !== undefined) await home.authorities.swap(id, record.state.revision, { ...record, state });
-  const { subject, dnsNames, ipAddresses, uris, usages } = leaf.spec;
-  const certificate = parseCertificate(
-    await issueLeaf({
-      issuer: ca,
-      signer: await home.keyring.open(key),
-      publicKey: asked.publicKey,
-      serial: home.random(16),
-      subject,
-      dnsNames,
-      ipAddresses,
-      uris,
-      usages,
-      // By a clock that is doubted, the leaf is valid by the time before the jump as well.
-      notBefore: instant(begins ?? Math.min(now, home.clock.doubt?.()?.before ?? now) - SKEW),
-      notAfter,
-    }),
-  );
+  const certificate = await home.issuer.sign({
+    leaf,
+    by: { certificate: ca, signer: await home.keyring.open(key) },
+    publicKey: asked.publicKey,
+    // By a clock that is doubted, the leaf is valid by the time before the jump as well.
+    notBefore: instant(begins ?? Math.min(now, home.clock.doubt?.()?.before ?? now) - SKEW),
+    notAfter,
+  });
   await home.ledger?.issued(
     entryOf(certificate, now, {
       kind: 'leaf',

@@ -238,6 +238,7 @@ test('An issuer of the home makes every certificate, and what it made is what co
   const home: Parts = {
     ...world.home,
     issuer: {
+      ...local,
       ca: (asked) => {
         made.push(`ca ${asked.generation}`);
         return local.ca({ ...asked, notAfter: instant(asked.notAfter - 1000 * second) });

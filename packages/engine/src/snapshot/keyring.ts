@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { KeyAlgorithm, Leaf, PermittedNames, Signer } from '@handover/core';
 import type { Certificate, Instant, PrivateKey } from '@handover/material';
 import type { LocalKey } from './local-key.ts';
@@ -46,6 +47,10 @@ export interface Issuer {
   ): Promise<Certificate>;
   /** The cross-certificate of `subject` by `by`. */
   cross(asked: { readonly subject: Certificate; readonly by: SigningCa } & Validity): Promise<Certificate>;
+  /** A leaf for a key that another program holds. */
+  sign(
+    asked: { readonly leaf: Leaf; readonly by: SigningCa; readonly publicKey: KeyObject } & Validity,
+  ): Promise<Certificate>;
   /** `key`: the one that the leaf had before; undefined: a new one is made. */
   leaf(
     asked: { readonly leaf: Leaf; readonly by: SigningCa; readonly key?: PrivateKey | undefined } & Validity,

@@ -1,4 +1,4 @@
-import { API_VERSION, type Leaf, parseResources } from '@handover/core';
+import { type Leaf, parseRequestedLeaf } from '@handover/core';
 import {
   type Duration,
   day,
@@ -96,22 +96,19 @@ export const askedBy = (
   // A Leaf for a server has a host name. Here a URI will do, as for pods; but beside it, clients take a common name for the host name.
   const isByUri = !hasHost && csr.uris.length > 0 && subject.commonName === undefined;
   const usages = usagesOf(spec, csr, hasHost || isByUri);
-  const value = {
-    apiVersion: API_VERSION,
-    kind: 'Leaf',
-    metadata: { name: metadata.name ?? '', namespace: metadata.namespace ?? '' },
-    spec: {
+  const leaf = parseRequestedLeaf(
+    {
       authority,
       key: csr.keyAlgorithm,
       subject,
       dnsNames: csr.dnsNames,
       ipAddresses: csr.ipAddresses,
       uris: csr.uris,
-      usages: isByUri ? ['client'] : usages,
+      usages,
       lifetime: `${Math.floor(lifetime / second)}s`,
     },
-  };
-  const [leaf] = parseResources([{ value, where: 'the request' }]);
-  if (leaf?.kind !== 'Leaf') throw new TypeError('a Leaf is parsed as a Leaf');
-  return { leaf: { ...leaf, spec: { ...leaf.spec, usages } }, publicKey: csr.publicKey };
+    { name: metadata.name ?? '', namespace: metadata.namespace ?? '' },
+    'the request',
+  );
+  return { leaf, publicKey: csr.publicKey };
 };
