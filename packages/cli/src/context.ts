@@ -9,7 +9,7 @@ export interface OutputStream {
 
 /** Everything a command may use of its process. */
 export interface Context {
-  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdin: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean | undefined };
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   /** Whether stdout is a terminal and colours are not turned off. */

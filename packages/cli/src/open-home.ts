@@ -1,5 +1,7 @@
+import { statSync } from 'node:fs';
 import type { Resource } from '@handover/core';
 import type {
+  AuthorityId,
   CertgenOptions,
   CertgenResult,
   Home,
@@ -8,11 +10,11 @@ import type {
   Unusable,
 } from '@handover/engine';
 import type { Duration } from '@handover/material';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
 import type { Worker } from './carry-out.ts';
 import type { Context } from './context.ts';
-import { directory } from './directory/open-home.ts';
+import { authorityArgument, directory } from './directory/open-home.ts';
 import { usageError } from './error-line.ts';
 import { type KubeFlags, kubeOptions } from './kubernetes/connect.ts';
 
@@ -71,9 +73,31 @@ export const openerOf = (home: string): Promise<HomeOpener> => {
   return found[1]();
 };
 
+/** A path alone names a directory, too. */
+export const homeArgument = (text: string): string => (/^[./~]/.test(text) ? `dir:${text}` : text);
+
+/** `--home`; without it what HANDOVER_HOME says. */
+export const homeOption = (says = `where the objects live: ${FORMS}`): Option =>
+  new Option('--home <home>', says).env('HANDOVER_HOME').argParser(homeArgument).default('dir:.');
+
+/** The authority that a command is about. Where no home is named, a directory in its place is the home: `handover status /etc/handover`. */
+export const authorityOrHome = <Flags extends HomeFlags>(
+  command: Command,
+  flags: Flags,
+  named: string | undefined,
+): { readonly flags: Flags; readonly only: AuthorityId | undefined } => {
+  if (named === undefined) return { flags, only: undefined };
+  if (command.getOptionValueSource('home') !== 'default' || !isDirectory(named))
+    return { flags, only: authorityArgument(named) };
+  return { flags: { ...flags, home: `dir:${named}` }, only: undefined };
+};
+
+const isDirectory = (path: string): boolean =>
+  statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+
 /** `--home`, and the options of `--home kube`. */
 export const homeOptions = (command: Command): Command =>
-  kubeOptions(command.option('--home <home>', `where the objects live: ${FORMS}`, 'dir:.')).option(
+  kubeOptions(command.addOption(homeOption())).option(
     '--operator-namespace <ns>',
     'with --home kube: namespace of the operator (default: handover-system; for certgen the Job’s own)',
   );

@@ -49,7 +49,7 @@ const contextOf = (
     isTTY: around.terminal === true,
   });
   return {
-    stdin: bytesOf(around.stdin ?? ''),
+    stdin: Object.assign(bytesOf(around.stdin ?? ''), { isTTY: around.terminal === true }),
     stdout: stream('stdout'),
     stderr: stream('stderr'),
     colours: false,

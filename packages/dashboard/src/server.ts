@@ -22,6 +22,8 @@ export interface DashboardOptions {
 export interface Dashboard {
   readonly url: string;
   readonly port: number;
+  /** Pages that are open. */
+  readonly viewers: number;
   close(): Promise<void>;
 }
 
@@ -156,6 +158,9 @@ export async function serveDashboard({
   return {
     url: `http://${shown}:${listening}/`,
     port: listening,
+    get viewers() {
+      return streams.size;
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

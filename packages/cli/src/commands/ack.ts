@@ -1,6 +1,7 @@
 import { ackTarget, refuseUnderHook } from '@handover/engine';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
+import { homeOption } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 interface Flags {
@@ -13,7 +14,7 @@ export const define: Define = (command, context) => {
   command
     .argument('<consumer>', 'a name in spec.consumers of an Authority')
     .option('--authority <auth>', 'its authority, if several declare that name: namespace/name')
-    .option('--home <home>', 'directory: dir:PATH', 'dir:.')
+    .addOption(homeOption('directory: dir:PATH'))
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -15,6 +15,7 @@ import { authorityArgument, homePath, openHome } from '../directory/open-home.ts
 import { failingLines } from '../directory/trust-table.ts';
 import { usageError } from '../error-line.ts';
 import { readNamed } from '../named-file.ts';
+import { homeOption } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 interface Flags {
@@ -77,7 +78,7 @@ export const define: Define = (command, context) => {
       day,
     )
     .option('--yes', 'do it; without this flag only say what would change')
-    .option('--home <home>', 'directory: dir:PATH', 'dir:.')
+    .addOption(homeOption('directory: dir:PATH'))
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -1,5 +1,6 @@
 import { formatDuration, parseDuration } from '@handover/core';
 import {
+  type AuthorityId,
   findingOf,
   findingsIn,
   type HealthFinding,
@@ -13,9 +14,8 @@ import { type Duration, day, duration } from '@handover/material';
 import { Option } from 'commander';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
-import { authorityArgument } from '../directory/open-home.ts';
 import { usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { authorityOrHome, type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { amount, printable } from '../printable.ts';
 
 interface Flags extends HomeFlags {
@@ -40,10 +40,9 @@ interface Checked {
   readonly findings: readonly HealthFinding[];
 }
 
-const check = (flags: Flags, auth: string | undefined, context: Context): Promise<Checked> =>
+const check = (flags: Flags, only: AuthorityId | undefined, context: Context): Promise<Checked> =>
   withHome(flags, context, async ({ read }) => {
     const snapshot = await read();
-    const only = auth === undefined ? undefined : authorityArgument(auth);
     const thresholds: Thresholds = { warn: flags.warn, critical: flags.critical };
     const { found, unusable } = await survey(snapshot, only, (id) => standingOf(read, id));
     const seen = found.map(({ observation }) => observation.responsibilities.id);
@@ -85,7 +84,7 @@ const lineOf = ({ authorities, leaves, findings }: Checked): string => {
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
-    .argument('[auth]', 'one authority: namespace/name')
+    .argument('[auth]', 'one authority: namespace/name; or a directory, in place of --home')
     .addOption(
       new Option('--warn <duration>', 'warn of certificates that expire within this time, such as 36h or 30d')
         .argParser(length)
@@ -115,12 +114,13 @@ Examples:
   $ handover check --home dir:/etc/handover
   $ handover check default/internal --warn 20d --critical 5d --home kube`,
     )
-    .action(async (auth: string | undefined, flags: Flags) => {
+    .action(async (auth: string | undefined, given: Flags) => {
+      const { flags, only } = authorityOrHome(command, given, auth);
       if (flags.critical > flags.warn)
         throw usageError(
           `--critical ${formatDuration(flags.critical)} is longer than --warn ${formatDuration(flags.warn)}; swap them`,
         );
-      const checked = await check(flags, auth, context);
+      const checked = await check(flags, only, context);
       const [word, code] = STATES[worst(checked.findings)];
       context.exitCode = code;
       context.stdout.write(

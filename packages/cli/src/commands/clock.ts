@@ -2,6 +2,7 @@ import { type ClockReport, clockReport, confirmClock } from '@handover/engine';
 import { iso } from '@handover/material';
 import type { Define } from '../context.ts';
 import { homePath, openHome } from '../directory/open-home.ts';
+import { homeOption } from '../open-home.ts';
 
 interface Flags {
   readonly home: string;
@@ -45,7 +46,7 @@ const linesOf = ({ now, doubt, ahead }: ClockReport, confirmed: boolean): readon
 
 export const define: Define = (command, context) => {
   command
-    .option('--home <home>', 'directory: dir:PATH', 'dir:.')
+    .addOption(homeOption('directory: dir:PATH'))
     .option('--confirm', 'accept the clock as right')
     .option('--json', 'print one JSON document')
     .addHelpText(

@@ -1,4 +1,4 @@
-import type { Define } from '../context.ts';
+import type { Context, Define } from '../context.ts';
 import { type DemoReport, demo, type Moment } from '../demo/demo.ts';
 import { MEMBERS } from '../demo/resources.ts';
 import { amount } from '../printable.ts';
@@ -23,6 +23,18 @@ const summary = ({ rotations, handshakes, failures, seconds, perRotation, proble
     `${amount(rotations, 'rotation')}, ${amount(handshakes, 'handshake')}, ${amount(failures, 'failure')}, ${seconds} s`,
     '',
   ].join('\n');
+
+/** The first input, or the end of waiting for it. */
+const lineOrEnd = async (stdin: Context['stdin'], signal: AbortSignal): Promise<void> => {
+  const input = stdin[Symbol.asyncIterator]();
+  const ended = new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  await Promise.race([input.next(), ended]);
+  // A terminal that is read keeps the process alive.
+  void input.return?.();
+};
 
 export const define: Define = (command, context) => {
   command
@@ -57,16 +69,25 @@ Examples:
         else if (`${moment.rotation} ${moment.phase}` !== said) context.stdout.write(`${line(moment)}\n`);
         said = `${moment.rotation} ${moment.phase}`;
       };
-      const report = await demo({
+      const signal = context.untilStopped();
+      const onEnd = async (report: DemoReport, viewers: number): Promise<void> => {
+        if (report.failures > 0) context.exitCode = 1;
+        const end = flags.json === true ? `${JSON.stringify(report)}\n` : summary(report);
+        context.stdout.write(live && flags.json !== true ? `\n${end}` : end);
+        // Who looks at the page and sits at this terminal says when it goes.
+        if (viewers === 0 || signal.aborted || !live || flags.json === true) return;
+        if (context.stdin.isTTY !== true) return;
+        context.stdout.write('the page stays until you press Enter\n');
+        await lineOrEnd(context.stdin, signal);
+      };
+      await demo({
         clock: context.clock,
         sinceBoot: context.sinceBoot,
         rotations: flags.rotations,
         port: flags.port,
         onMoment,
-        signal: context.untilStopped(),
+        onEnd,
+        signal,
       });
-      if (report.failures > 0) context.exitCode = 1;
-      const end = flags.json === true ? `${JSON.stringify(report)}\n` : summary(report);
-      context.stdout.write(live && flags.json !== true ? `\n${end}` : end);
     });
 };

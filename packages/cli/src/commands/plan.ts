@@ -11,13 +11,12 @@ import {
 } from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
-import { authorityArgument } from '../directory/open-home.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { authorityOrHome, type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
-    .argument('[auth]', 'one authority: namespace/name')
+    .argument('[auth]', 'one authority: namespace/name; or a directory, in place of --home')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -30,11 +29,11 @@ Examples:
   $ handover plan default/internal --json --home dir:/etc/handover
   $ handover plan --home kube`,
     )
-    .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ read }) => {
+    .action((auth: string | undefined, given: HomeFlags & { json?: true }) => {
+      const { flags, only } = authorityOrHome(command, given, auth);
+      return withHome(flags, context, async ({ read }) => {
         const seen = await read();
         const { catalogue, facts } = seen;
-        const only = auth === undefined ? undefined : authorityArgument(auth);
         const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {
           const { seen: observed, responsibilities, now } = await observeWithRetry(read, id);
           const { policy, refused } = responsibilities;
@@ -76,6 +75,6 @@ Examples:
         for (const hook of hooks.filter(({ state }) => state === 'failed' || state === 'due'))
           context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);
         for (const remark of remarks) context.stdout.write(`${printable(remark)}\n`);
-      }),
-    );
+      });
+    });
 };

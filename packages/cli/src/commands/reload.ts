@@ -3,6 +3,7 @@ import type { Context, Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { CliError } from '../error.ts';
 import { usageError } from '../error-line.ts';
+import { homeOption } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 interface Flags {
@@ -75,7 +76,7 @@ export const define: Define = (command, context) => {
     .argument('[leaf]', 'the Leaf: name or namespace/name')
     .option('--authority <auth>', 'the hook of the bundle of this Authority: name or namespace/name')
     .option('--bundle <name>', 'the hook of this TrustBundle')
-    .option('--home <home>', 'the directory: dir:PATH', 'dir:.')
+    .addOption(homeOption('the directory: dir:PATH'))
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

@@ -13,16 +13,18 @@ import {
 } from '@handover/engine';
 import { listenAddress } from '../address.ts';
 import type { Context, Define } from '../context.ts';
-import { openHome } from '../directory/open-home.ts';
+import { homePath, openHome } from '../directory/open-home.ts';
 import { Ready, readyLine } from '../directory/ready.ts';
 import { Speaker } from '../directory/say-event.ts';
 import { waitForLock } from '../directory/wait-for-lock.ts';
 import { WaitsBelow } from '../directory/waits-below.ts';
 import { CliError } from '../error.ts';
+import { usageError } from '../error-line.ts';
 import { EventLog } from '../event-log.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
 import { combineMeters, logMeters } from '../log-meters.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { homeArgument } from '../open-home.ts';
 import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 
@@ -57,9 +59,16 @@ const openDashboard = async (
 const hasFailed = (event: ControllerEvent): boolean =>
   event.kind === 'hooked' && event.hook.state === 'failed';
 
+const homeInEnvironment = (): string => {
+  const { HANDOVER_HOME: home } = process.env;
+  if (home === undefined || home === '')
+    throw usageError('there is no directory to run; name it, such as /etc/handover, or set HANDOVER_HOME');
+  return homePath(homeArgument(home), 'Set HANDOVER_HOME to a directory, or name one here');
+};
+
 export const define: Define = (command, context) => {
   command
-    .argument('<dir>', 'directory with the resources in *.yaml')
+    .argument('[dir]', 'directory with the resources in *.yaml; default: that of HANDOVER_HOME')
     .option('--once', 'do everything that can be done now, then exit')
     .option(
       '--metrics-address <host:port>',
@@ -97,7 +106,8 @@ Examples:
   $ handover run /etc/handover --metrics-address 127.0.0.1:9464
   $ handover run /etc/handover --once`,
     )
-    .action(async (dir: string, flags: Flags) => {
+    .action(async (named: string | undefined, flags: Flags) => {
+      const dir = named ?? homeInEnvironment();
       context.goOnUnheard();
       const metrics = await openMetrics(flags, context);
       const log = createLog({

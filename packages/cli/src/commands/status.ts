@@ -2,9 +2,8 @@ import { type AuthorityId, type Snapshot, type Status, statusOf } from '@handove
 import { HandoverError } from '@handover/material';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
-import { authorityArgument } from '../directory/open-home.ts';
 import { showStatus } from '../directory/show-status.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { authorityOrHome, type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
   readonly watch?: true;
@@ -42,7 +41,7 @@ const goodForMs = ({ authorities }: Status): number =>
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
-    .argument('[auth]', 'one authority: namespace/name')
+    .argument('[auth]', 'one authority: namespace/name; or a directory, in place of --home')
     .option('--watch', 'continue, and show every change')
     .option('--json', 'print one JSON document (with --watch one per change)')
     .addHelpText(
@@ -58,9 +57,9 @@ Examples:
   $ handover status default/internal --json --home dir:/etc/handover
   $ handover status --watch --home kube`,
     )
-    .action((auth: string | undefined, flags: Flags) =>
-      withHome(flags, context, async (open) => {
-        const only = auth === undefined ? undefined : authorityArgument(auth);
+    .action((auth: string | undefined, given: Flags) => {
+      const { flags, only } = authorityOrHome(command, given, auth);
+      return withHome(flags, context, async (open) => {
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ status: Status; revisions: string; at: number }> => {
           const revisions = await revisionsIn(await open.read(), only);
@@ -90,6 +89,6 @@ Examples:
           if (isOld || (await revisionsIn(await open.read(), only)) !== looked.revisions)
             looked = await look();
         }
-      }),
-    );
+      });
+    });
 };

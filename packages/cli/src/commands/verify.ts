@@ -1,16 +1,15 @@
 import { staticDamage, strandedIn, survey, unusableLine, verifyAuthority } from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
-import { authorityArgument } from '../directory/open-home.ts';
 import { failingLines, trustTable } from '../directory/trust-table.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { authorityOrHome, type HomeFlags, homeOptions, withHome } from '../open-home.ts';
 import { amount, printable } from '../printable.ts';
 
 const SHOWN = 20;
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
-    .argument('[auth]', 'one authority: namespace/name')
+    .argument('[auth]', 'one authority: namespace/name; or a directory, in place of --home')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
@@ -26,10 +25,10 @@ Examples:
   $ handover verify default/internal --home dir:/etc/handover
   $ handover verify --home kube`,
     )
-    .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ home, read }) => {
+    .action((auth: string | undefined, given: HomeFlags & { json?: true }) => {
+      const { flags, only } = authorityOrHome(command, given, auth);
+      return withHome(flags, context, async ({ home, read }) => {
         const snapshot = await read();
-        const only = auth === undefined ? undefined : authorityArgument(auth);
         const { found: matrices, unusable } = await survey(snapshot, only, (id) =>
           verifyAuthority(home, snapshot, id),
         );
@@ -60,6 +59,6 @@ Examples:
         if (problems.length > SHOWN)
           context.stdout.write(`and ${amount(problems.length - SHOWN, 'more problem')}\n`);
         for (const line of failingLines(matrices, SHOWN)) context.stdout.write(`${line}\n`);
-      }),
-    );
+      });
+    });
 };

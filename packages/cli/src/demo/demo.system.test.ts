@@ -11,6 +11,7 @@ test('the demo fails no handshake in a rotation under traffic in every direction
   const phases = new Set<string>();
   let url = '';
   let page = '';
+  let atTheEnd: unknown;
   // The handshakes verify by this machine's clock.
   const clock = new TestClock(instant(Date.now()));
   const shown = demo({
@@ -26,7 +27,12 @@ test('the demo fails no handshake in a rotation under traffic in every direction
       if (moment.phase === 'Activating' && page === '')
         fetch(url).then(async (response) => {
           page = await response.text();
+          await fetch(`${url}api/events`);
         });
+    },
+    // An open page stays until whoever looks at it is done.
+    onEnd: async ({ rotations }, viewers) => {
+      atTheEnd = { rotations, viewers, status: (await fetch(url)).status };
     },
   });
   const report = await turning(clock, shown);
@@ -39,6 +45,7 @@ test('the demo fails no handshake in a rotation under traffic in every direction
   expect(report.handshakes).toBeGreaterThan(100);
   expect([...phases]).toEqual(expect.arrayContaining(['Stable', 'Introducing', 'Activating']));
   expect(page).toContain('<title>Handover</title>');
+  expect(atTheEnd).toEqual({ rotations: 1, viewers: 1, status: 200 });
   await expect(fetch(url)).rejects.toThrow();
   expect(readdirSync(folder)).toEqual([]);
 });

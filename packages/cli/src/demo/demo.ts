@@ -125,6 +125,8 @@ interface DemoOptions extends Pick<Context, 'clock' | 'sinceBoot'> {
   /** Scales delays and reloadWithin; 1 is the normal pace. */
   readonly pace?: number;
   readonly onMoment: (moment: Moment) => void;
+  /** When the load has ended, with the number of pages that are open; they stay until it resolves. */
+  readonly onEnd?: (report: DemoReport, viewers: number) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -251,7 +253,7 @@ async function show(
   ending.abort();
   await Promise.all([running, loading]);
   if (failure.error !== undefined) throw failure.error;
-  return {
+  const report = {
     rotations: perRotation.length,
     handshakes: load.handshakes,
     failures: load.failures,
@@ -259,6 +261,8 @@ async function show(
     perRotation,
     problems: load.problems,
   };
+  await options.onEnd?.(report, page.viewers);
+  return report;
 }
 
 /** One rotation from its request until the old CA is gone; undefined: it was interrupted. */

@@ -28,7 +28,7 @@ test.each([
 
 test('a line about a wait has its phase, its blockers and the time left, if it is known', () => {
   expect(waitingLine({ ...waiting, endsAt: instant(now + 600_000) }, now)).toBe(
-    'Introducing, due in 1m 40s, gives up in 10m: waiting for web, db to load CA generation 2',
+    'Introducing, due in 1m 40s, this command waits for 10m more: waiting for web, db to load CA generation 2',
   );
   expect(waitingLine({ ...waiting, phase: 'Stable', blockedBy: [] }, now)).toBe('Stable');
   expect(waitingLine({ phase: 'Retiring', blockedBy: [], dueAt: undefined }, now)).toBe('Retiring');

@@ -53,7 +53,7 @@ export const waitingLine = (waiting: Waiting, now: Instant): string => {
   const { phase, blockedBy, dueAt, endsAt } = waiting;
   // Without a blocker something else is due: the renewal of a leaf, or the next rotation.
   const due = dueAt === undefined || blockedBy.length === 0 ? '' : `, due in ${timeLeft(dueAt - now)}`;
-  const end = endsAt === undefined ? '' : `, gives up in ${timeLeft(endsAt - now)}`;
+  const end = endsAt === undefined ? '' : `, this command waits for ${timeLeft(endsAt - now)} more`;
   return `${phase}${due}${end}${awaited(waiting)}`;
 };
 
