@@ -41,6 +41,8 @@ export interface InstallOptions {
   readonly metricsAuth?: MetricsAuth | undefined;
   /** Namespace that TrustBundles and Bundles take Secrets and ConfigMaps from. Default: the operator's own; of Bundles cert-manager. */
   readonly trustNamespace?: string | undefined;
+  /** Namespace in which a running cainjector counts. Default: cert-manager. */
+  readonly cainjectorNamespace?: string | undefined;
   /** ConfigMap in its namespace with the CAs of `defaultCas` (TrustBundles) and `useDefaultCAs` (Bundles), under the key ca.crt. */
   readonly defaultCas?: string | undefined;
   /** Whether Bundles may write Secrets. */
@@ -78,6 +80,7 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
     namespace,
     ...(namespaced ?? []),
     ...(options.trustNamespace === undefined ? [] : [options.trustNamespace]),
+    ...(options.cainjectorNamespace === undefined ? [] : [options.cainjectorNamespace]),
   ];
   for (const name of named) {
     if (!PATTERNS.namespace.test(name))
@@ -106,6 +109,8 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   const { defaultCas, secretTargets } = options;
   if (!compat.includes('trust-manager') && secretTargets === true)
     refuse('--secret-targets has no effect alone; add trust-manager to --compat');
+  if (!compat.includes('cainjector') && options.cainjectorNamespace !== undefined)
+    refuse('--cainjector-namespace has no effect alone; add cainjector to --compat');
   if (defaultCas !== undefined && !PATTERNS.object.test(defaultCas))
     refuse(
       `${JSON.stringify(defaultCas.slice(0, 80))} is not the name of a ConfigMap; use lower-case letters, digits, - and .`,
@@ -213,6 +218,9 @@ export const pages = (given: InstallOptions): readonly Page[] => {
       ...(namespaced === undefined ? [] : ['--namespaced', namespaced.join(',')]),
       ...(compat.length === 0 ? [] : ['--compat', compat.join(',')]),
       ...(options.trustNamespace === undefined ? [] : ['--trust-namespace', options.trustNamespace]),
+      ...(options.cainjectorNamespace === undefined
+        ? []
+        : ['--cainjector-namespace', options.cainjectorNamespace]),
       ...(options.defaultCas === undefined ? [] : ['--default-cas', DEFAULT_CAS]),
       ...(options.secretTargets === true ? ['--secret-targets'] : []),
       ...(metricsByToken

@@ -81,6 +81,7 @@ export const define: Define = (command, context) => {
       injection: {
         compat: flags.compat,
         serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
+        cainjectorNamespace: flags.cainjectorNamespace,
         takeOver: flags.takeOver,
       },
       bundles: {

@@ -66,6 +66,7 @@ const refusals = (): string =>
     ...REFUSALS.map(([asked, message]) => `{{- if ${asked} }}{{ fail ${JSON.stringify(message)} }}{{ end }}`),
     '{{- end }}',
     `{{- if and .Values.secretTargets (not (has "trust-manager" .Values.compat)) }}{{ fail ${JSON.stringify(refusalOf({ secretTargets: true }))} }}{{ end }}`,
+    `{{- if and .Values.cainjectorNamespace (not (has "cainjector" .Values.compat)) }}{{ fail ${JSON.stringify(refusalOf({ cainjectorNamespace: 'a' }))} }}{{ end }}`,
     '',
   ].join('\n');
 
@@ -92,6 +93,8 @@ namespaced: []
 compat: []
 # Namespace that TrustBundles, and trust-manager's Bundles, take Secrets and ConfigMaps from; empty: the operator's own, for Bundles cert-manager.
 trustNamespace: ""
+# Namespace of a cainjector that still runs, whose objects are left alone; empty: cert-manager. Needs cainjector among compat.
+cainjectorNamespace: ""
 # ConfigMap in the release's namespace with the CAs of defaultCas (TrustBundles) and useDefaultCAs (Bundles), under the key ca.crt.
 defaultCas: ""
 # Let Bundles write Secrets; needs trust-manager among compat.
@@ -122,6 +125,7 @@ const schema = (): object => ({
     namespaced: list(pattern(PATTERNS.namespace)),
     compat: list({ enum: COMPAT }),
     trustNamespace: { anyOf: [{ const: '' }, pattern(PATTERNS.namespace)] },
+    cainjectorNamespace: { anyOf: [{ const: '' }, pattern(PATTERNS.namespace)] },
     defaultCas: { anyOf: [{ const: '' }, pattern(PATTERNS.object)] },
     secretTargets: { type: 'boolean' },
     signers: list(pattern(PATTERNS.signer)),
