@@ -109,7 +109,7 @@ Examples:
       const home = openHome(dir, context, combineMeters(...counted, ...(flags.json ? [logMeters(log)] : [])));
       home.check();
       const speaker = new Speaker();
-      const json = new EventLog(log);
+      const json = new EventLog(log, () => context.clock.now());
       const live = flags.once !== true && flags.json !== true && context.stdout.isTTY === true;
       const waits = new WaitsBelow(context);
       let shown: Awaited<ReturnType<typeof openDashboard>> | undefined;

@@ -6,7 +6,9 @@ import type { ConsumerSeen, ObjectSeen, Observed } from './observed.ts';
 import { endOfOldLeaves } from './old-leaves.ts';
 
 /** The consumers that present each object. */
-export const presentersIn = ({ consumers }: Observed): ReadonlyMap<string, readonly ConsumerSeen[]> => {
+export const presentersIn = ({
+  consumers,
+}: Pick<Observed, 'consumers'>): ReadonlyMap<string, readonly ConsumerSeen[]> => {
   const found = new Map<string, ConsumerSeen[]>();
   for (const consumer of consumers)
     for (const object of consumer.presents) {

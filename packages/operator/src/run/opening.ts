@@ -159,6 +159,7 @@ export function openKubeHome({
             signal: writeSignal,
             now: () => home.clock.now(),
             nudge: (id, fingerprint) => home.nudgeOf(id, fingerprint),
+            onRead: router.externallyHeldChanged,
           }),
     on: {
       change: router.objectChanged,
