@@ -81,7 +81,10 @@ test('Secrets of other namespaces that are not read yet hold nothing up, and tho
 
 test('no look waits for Secrets of other namespaces: a few of each are read beside it, and no Secret twice in 10 seconds', async () => {
   const read: string[] = [];
-  const { promise: told, resolve: tell } = Promise.withResolvers<string>();
+  let tell: (namespace: string) => void = () => {};
+  const told = new Promise<string>((resolve) => {
+    tell = resolve;
+  });
   const answers: (() => void)[] = [];
   let version = 1;
   // A tenant touches all of its Certificates all the time.
