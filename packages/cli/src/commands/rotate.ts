@@ -100,9 +100,11 @@ Examples:
       const change = first === undefined ? 'the change under way' : `rotation ${first}`;
       const queued = isWaiting ? `; ${change} comes first and is ${status.phase}` : '';
       context.stdout.write(
-        done
-          ? `rotation ${id} of ${authority} is complete\n`
-          : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}\n`,
+        `${printable(
+          done
+            ? `rotation ${id} of ${authority} is complete`
+            : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}`,
+        )}\n`,
       );
       if (done)
         for (const one of standing.plan.retained)

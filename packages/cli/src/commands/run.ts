@@ -23,6 +23,7 @@ import { EventLog } from '../event-log.ts';
 import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
 import { combineMeters, logMeters } from '../log-meters.ts';
 import type { Metrics } from '../metrics/metrics.ts';
+import { printable } from '../printable.ts';
 import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 
@@ -121,7 +122,7 @@ Examples:
         const level = event.kind === 'failed' ? 'error' : hasFailed(event) ? 'warn' : 'info';
         const lines = log.isLevelEnabled(level) ? speaker.lines(event) : [];
         if (lines.length > 0) waits.clear();
-        for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
+        for (const line of lines) context.stdout.write(`${withoutKeys(printable(line))}\n`);
         if (live) waits.heard(event);
       };
       const ready = new Ready();

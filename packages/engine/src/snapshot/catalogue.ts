@@ -78,11 +78,13 @@ export const ownLabels = (namespace: string): Labels => ({ 'kubernetes.io/metada
 
 /** Kubernetes' label selectors. */
 export const selects = (selector: Selector, labels: Labels): boolean => {
+  // A key comes from a resource: it may be the name of a property that every object has.
+  const labelOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
-    if (labels[key] !== value) return false;
+    if (labelOf(key) !== value) return false;
   }
   return (selector.matchExpressions ?? []).every(({ key, operator, values }) => {
-    const value = labels[key];
+    const value = labelOf(key);
     switch (operator) {
       case 'In':
         return value !== undefined && values.includes(value);

@@ -33,7 +33,8 @@ const labelsOf = (items: readonly KubeObject[]): ReadonlyMap<string, Labels> =>
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => [
         metadata.name ?? '',
-        { ...ownLabels(metadata.name ?? ''), ...metadata.labels },
+        // The name decides: a label that claims another is none of it.
+        { ...metadata.labels, ...ownLabels(metadata.name ?? '') },
       ]),
   );
 
