@@ -52,6 +52,32 @@ test('the YAML of an installation has policies before the rights they hold in ch
   );
 });
 
+/** Whether a tool deletes an object that its source no longer has, or whose application is deleted; by the rules that its documentation gives. */
+const DELETES: Readonly<Record<string, (annotations: Readonly<Record<string, string>>) => boolean>> = {
+  'Argo CD': (annotations) => {
+    // Options are separated by commas, and white space around them does not count.
+    const options = (annotations['argocd.argoproj.io/sync-options'] ?? '')
+      .split(',')
+      .map((one) => one.trim());
+    return !options.includes('Prune=false') || !options.includes('Delete=false');
+  },
+  Flux: (annotations) => annotations['kustomize.toolkit.fluxcd.io/prune'] !== 'disabled',
+  Helm: (annotations) => annotations['helm.sh/resource-policy']?.trim().toLowerCase() !== 'keep',
+};
+
+test.each(Object.entries(DELETES))(
+  '%s keeps the namespace with the keys of every CA, and the custom resources, when the installation goes',
+  (_tool, deletes) => {
+    const deleted = installation(options).filter(({ metadata }) =>
+      deletes((metadata as { readonly annotations?: Readonly<Record<string, string>> }).annotations ?? {}),
+    );
+    expect(kinds(deleted)).not.toContain('Namespace');
+    expect(kinds(deleted)).not.toContain('CustomResourceDefinition');
+    // All else goes with it.
+    expect(deleted).toHaveLength(removable(options).length);
+  },
+);
+
 test('two installations share nothing but the custom resources', () => {
   const names = (namespace: string) =>
     new Set(

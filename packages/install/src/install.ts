@@ -51,6 +51,16 @@ export interface InstallOptions {
   readonly replicas?: number | undefined;
 }
 
+/**
+ * With the namespace go the keys of every CA, with a definition every resource: neither goes because a tool no longer manages it. The words of
+ * Argo CD (docs: sync options), Flux (docs: Kustomization, prune) and Helm (docs: resource policy).
+ */
+const KEPT_BY_TOOLS = {
+  'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+  'helm.sh/resource-policy': 'keep',
+  'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+} as const;
+
 export const REPLICAS = { least: 1, most: 5, default: 2 } as const;
 
 export type Manifest = Readonly<Record<string, unknown>>;
@@ -254,12 +264,16 @@ export const pages = (given: InstallOptions): readonly Page[] => {
         metadata: {
           name: namespace,
           labels: { ...labels, 'pod-security.kubernetes.io/enforce': 'restricted' },
+          annotations: KEPT_BY_TOOLS,
         },
       },
     },
     ...crds(labels).map((object) => ({
       why: object.spec.versions[0]?.schema.openAPIV3Schema.description ?? '',
-      object: object as unknown as Manifest,
+      object: {
+        ...object,
+        metadata: { ...object.metadata, annotations: KEPT_BY_TOOLS },
+      } as unknown as Manifest,
     })),
     {
       why: "The operator's account.",

@@ -5,6 +5,9 @@ import { showStatus } from './show-status.ts';
 /** A forged "Stable" in green on a cleared screen, with another title of the window. */
 const HOSTILE = '\u001b]0;mine\u0007\u001b[2J\u001b[32mStable\u001b[0m\u202e';
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/;
+
 /** A status in which each text is hostile. */
 const status = {
   authorities: [
@@ -53,9 +56,7 @@ test('no text of others controls the terminal that shows a status, in colours or
   const painted = showStatus(status, true);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: our own colours
   const rest = painted.replace(/\u001b\[(?:3[123]|0)m/g, '');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
-  for (const text of [rest, showStatus(status, false)])
-    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+  for (const text of [rest, showStatus(status, false)]) expect(text).not.toMatch(CONTROLS);
   // The phase alone is painted, and it is not the forged one.
   // biome-ignore lint/suspicious/noControlCharactersInRegex: our own colours
   expect(painted.match(/\u001b\[3[23]m[^\u001b]*/g)).toEqual(['\u001b[33mIntroducing']);

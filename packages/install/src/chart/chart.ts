@@ -9,7 +9,7 @@ import {
   PATTERNS,
   REPLICAS,
 } from '../install.ts';
-import { type Template, templates } from './template.ts';
+import { templates } from './template.ts';
 import { variants } from './variants.ts';
 
 const GENERATED = 'Made by `npm run chart` from packages/install/src; edit that.';
@@ -69,12 +69,6 @@ const refusals = (): string =>
     `{{- if and .Values.cainjectorNamespace (not (has "cainjector" .Values.compat)) }}{{ fail ${JSON.stringify(refusalOf({ cainjectorNamespace: 'a' }))} }}{{ end }}`,
     '',
   ].join('\n');
-
-/** Asks helm to leave it where it is: with a definition goes every Authority and every Leaf. */
-const kept = ({ text, kind }: Template): string =>
-  kind === 'CustomResourceDefinition'
-    ? text.replace(/^metadata:\n/m, 'metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n')
-    : text;
 
 const withReplicas = (text: string): string =>
   text.replace(/^ {2}replicas: \d+$/m, '  replicas: {{ $.Values.replicas }}');
@@ -171,7 +165,7 @@ export const chartFiles = (version: string): ReadonlyMap<string, string> => {
     if (LEFT_OUT.includes(template.kind)) continue;
     const path = `templates/${fileOf(template.kind)}`;
     const begun = files.get(path) ?? `# ${GENERATED}\n${WATCHED}`;
-    files.set(path, `${begun}${withReplicas(kept(template))}`);
+    files.set(path, `${begun}${withReplicas(template.text)}`);
   }
   const definitions = files.get('templates/crds.yaml') ?? '';
   return files.set(
