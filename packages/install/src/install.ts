@@ -1,7 +1,7 @@
 import type { Compat } from '@handover/core';
 import { TLS_PROFILE_PATH } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
-import { crds } from './crds.ts';
+import { crds, GROUP, KIND_TABLE } from './crds.ts';
 import {
   DEFAULT_CAS,
   deployment,
@@ -13,6 +13,7 @@ import {
   networkPolicy,
 } from './deployment.ts';
 import { InstallError } from './error.ts';
+import { requestsPolicy } from './requests-policy.ts';
 import type { Feature } from './row.ts';
 import { type Grant, grantsFor } from './rules.ts';
 
@@ -204,6 +205,53 @@ const metricsReader = (prefix: string, labels: Readonly<Record<string, string>>)
   },
 });
 
+const READ = ['get', 'list', 'watch'] as const;
+
+/**
+ * Roles for people. Kubernetes adds them to its roles view and edit, and with these to admin. A rotator may patch and not update: the policy
+ * `requests` lets such an account change the two annotations that ask, and nothing else.
+ */
+const peoplesRoles = (prefix: string, labels: Readonly<Record<string, string>>): readonly Page[] => {
+  const role = (
+    name: string,
+    into: 'view' | 'edit',
+    why: string,
+    rules: readonly (readonly [string, object])[],
+  ): Page => ({
+    why,
+    ruleWhys: rules.map(([reason]) => reason),
+    object: {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: {
+        name: `${prefix}-${name}`,
+        labels: { ...labels, [`rbac.authorization.k8s.io/aggregate-to-${into}`]: 'true' },
+      },
+      rules: rules.map(([, rule]) => rule),
+    },
+  });
+  const resources = Object.values(KIND_TABLE).map(({ plural }) => plural);
+  const reading = [
+    'what `handover status` and `plan` show, without a Secret',
+    { apiGroups: [GROUP], resources, verbs: READ },
+  ] as const;
+  return [
+    role('viewer', 'view', 'May see how rotations stand. No Secret can be read with it.', [reading]),
+    role(
+      'rotator',
+      'edit',
+      'May ask for rotations and distrust CAs, and see how they stand. No Secret can be read with it.',
+      [
+        reading,
+        [
+          'the annotations that ask; the policy requests allows no other change without the right to update',
+          { apiGroups: [GROUP], resources: ['authorities'], verbs: ['patch'] },
+        ],
+      ],
+    ),
+  ];
+};
+
 /** Everything there is to apply, in the order to apply it in. */
 export const pages = (given: InstallOptions): readonly Page[] => {
   const options = checkedOptions(given);
@@ -283,12 +331,15 @@ export const pages = (given: InstallOptions): readonly Page[] => {
         metadata: { name: SERVICE_ACCOUNT, namespace, labels },
       },
     },
-    ...policies.flatMap(({ why, policy, binding }) => [
-      { why, object: policy },
-      { why: 'Puts the policy in force.', object: binding },
-    ]),
+    ...[...policies, ...(namespaced === undefined ? [requestsPolicy(prefix, labels)] : [])].flatMap(
+      ({ why, policy, binding }) => [
+        { why, object: policy },
+        { why: 'Puts the policy in force.', object: binding },
+      ],
+    ),
     ...rolePages(installedGrants(options), namespace, prefix, labels),
     ...(metricsByToken ? [metricsReader(prefix, labels)] : []),
+    ...(namespaced === undefined ? peoplesRoles(prefix, labels) : []),
     {
       why: 'Only probes and scrapers may connect. Outgoing traffic is open: the API server’s address differs by cluster.',
       object: networkPolicy(workload),

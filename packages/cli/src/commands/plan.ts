@@ -12,7 +12,7 @@ import {
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityArgument } from '../directory/open-home.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { type HomeFlags, homeOptions, withHome, withPublic } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 export const define: Define = (command, context) => {
@@ -30,11 +30,35 @@ Examples:
   $ handover plan default/internal --json --home dir:/etc/handover
   $ handover plan --home kube`,
     )
-    .action((auth: string | undefined, flags: HomeFlags & { json?: true }) =>
-      withHome(flags, context, async ({ read }) => {
+    .action(async (auth: string | undefined, flags: HomeFlags & { json?: true }) => {
+      const only = auth === undefined ? undefined : authorityArgument(auth);
+      const isShown = await withPublic(flags, context, async (view) => {
+        const { authorities, unusable, remarks } = await view.status(only);
+        if (unusable.length > 0) context.exitCode = 1;
+        if (flags.json === true) {
+          const plans = authorities.map(({ namespace, name, phase, blockedBy, notes, next }) => ({
+            authority: `${namespace}/${name}`,
+            phase,
+            next,
+            blockedBy,
+            notes,
+          }));
+          context.stdout.write(`${JSON.stringify({ plans, unusable, hooks: [], remarks })}\n`);
+          return;
+        }
+        const lines = [
+          ...authorities.flatMap(({ namespace, name, next }) =>
+            next.map((line) => `${namespace}/${name}: ${line}`),
+          ),
+          ...unusable.map(unusableLine),
+          ...remarks,
+        ];
+        for (const line of lines) context.stdout.write(`${printable(line)}\n`);
+      });
+      if (isShown) return;
+      await withHome(flags, context, async ({ read }) => {
         const seen = await read();
         const { catalogue, facts } = seen;
-        const only = auth === undefined ? undefined : authorityArgument(auth);
         const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {
           const { seen: observed, responsibilities, now } = await observeWithRetry(read, id);
           const { policy, refused } = responsibilities;
@@ -76,6 +100,6 @@ Examples:
         for (const hook of hooks.filter(({ state }) => state === 'failed' || state === 'due'))
           context.stdout.write(`${printable(sentenceOf(hookLine(hook)))}\n`);
         for (const remark of remarks) context.stdout.write(`${printable(remark)}\n`);
-      }),
-    );
+      });
+    });
 };

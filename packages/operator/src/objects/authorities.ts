@@ -26,6 +26,9 @@ import { FIELD_MANAGER } from './record.ts';
 const KEY = 'authority.json';
 
 /** A name that any `namespace/name` fits into. */
+/** Selects the Secrets with the states of authorities. */
+export const STATE_LABEL_SELECTOR = `${STATE_LABEL}=true`;
+
 export const stateName = (id: AuthorityId): string =>
   `handover-authority-${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
 
