@@ -33,6 +33,26 @@ test.each(NAMES)('%s is a name like any other: of keys, files and sources', asyn
   expect(bugs).toEqual([]);
 });
 
+test.each([
+  ['an exclusion', { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['restricted'] }] }, false],
+  ['a label', { matchLabels: { team: 'pay' } }, false],
+  ['the name', { matchLabels: { 'kubernetes.io/metadata.name': 'team' } }, true],
+  ['nothing in particular', {}, true],
+])(
+  'an operator of some namespaces, which may not read labels, issues to a namespace that is selected by %s: %#',
+  async (_by, namespaceSelector, issues) => {
+    const world = await OperatorWorld.open();
+    await world.namespace('team', { tier: 'restricted', team: 'pay' });
+    await world.authority({ issueTo: { namespaceSelector } });
+    await world.leaf('prod/web');
+    await world.leaf('team/web', { authority: 'prod/mesh' });
+    world.operate({ scope: { namespaces: ['prod', 'team'] } });
+    await world.issued('prod/web');
+    await world.clock.advance(60_000);
+    expect((await world.secret('team/web')) !== undefined).toBe(issues);
+  },
+);
+
 test('a label that claims the name of another namespace selects nothing', async () => {
   const world = await OperatorWorld.open();
   const named = (name: string): object => ({ matchLabels: { 'kubernetes.io/metadata.name': name } });
