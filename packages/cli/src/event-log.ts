@@ -1,7 +1,8 @@
 import { explain, type ProfileAction, waitGroups } from '@handover/core';
 import { type ControllerEvent, type IssuedEntry, remarksOn } from '@handover/engine';
-import { HandoverError } from '@handover/material';
+import { HandoverError, type Instant } from '@handover/material';
 import type { Logger } from 'pino';
+import { LineLimits } from './line-limits.ts';
 import type { Level } from './log.ts';
 import { printable } from './printable.ts';
 
@@ -30,9 +31,11 @@ export class EventLog {
   /** Logs at every `--log-level`: an audit trail has no gaps. */
   readonly #issued: Logger;
   readonly #last = new Map<string, string>();
+  readonly #limits: LineLimits;
 
-  constructor(log: Logger) {
+  constructor(log: Logger, now: () => Instant) {
     this.#log = log;
+    this.#limits = new LineLimits(now);
     this.#issued = log.child({}, { level: 'info' });
   }
 
@@ -41,8 +44,7 @@ export class EventLog {
       this.#issued.info(issuedLine(event.entry));
       return;
     }
-    const { level, ...said } = this.#wordsFor(event);
-    this.#log[level](said);
+    this.#say(this.#wordsFor(event), event);
     if (event.kind !== 'acted') return;
     for (const { kind: action, why, ...rest } of event.actions)
       this.#log.debug({
@@ -53,6 +55,14 @@ export class EventLog {
         why,
       });
   };
+
+  /** What others can cause again and again is limited; with `--log-level debug` each line is there. */
+  #say({ level, ...said }: Words, event: ControllerEvent): void {
+    const what = event.kind === 'failed' ? event.what : event.kind === 'repaired' ? event.object : undefined;
+    const leftOut = what === undefined ? 0 : this.#limits.take(`${what} ${said.code ?? event.kind}`);
+    if (leftOut === undefined) this.#log.debug(said);
+    else this.#log[level](leftOut === 0 ? said : { ...said, leftOut });
+  }
 
   #wordsFor(event: Exclude<ControllerEvent, { readonly kind: 'issued' }>): Words {
     switch (event.kind) {

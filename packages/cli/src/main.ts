@@ -1,5 +1,7 @@
 import { uptime } from 'node:os';
+import { withoutControls } from '@handover/material';
 import { systemClock } from '@handover/runtime/clock';
+import type { OutputStream } from './context.ts';
 import { asksJson, errorJson } from './error-line.ts';
 import { type Program, run } from './run.ts';
 
@@ -16,6 +18,17 @@ const unheard = (code: string | undefined): number => {
   if (process.argv[2] === 'check') return 3;
   return code === 'EPIPE' ? 0 : 1;
 };
+
+/** Whatever a command lets through: what others wrote controls no terminal. */
+const cleaned = (stream: NodeJS.WriteStream): OutputStream => ({
+  write: (text) => stream.write(withoutControls(text, stream.isTTY === true)),
+  get isTTY() {
+    return stream.isTTY;
+  },
+  get columns() {
+    return stream.columns;
+  },
+});
 
 /** The process around {@link run}: its streams, its signals, its exit code. */
 export const main = (name: Program = 'handover'): void => {
@@ -49,8 +62,8 @@ export const main = (name: Program = 'handover'): void => {
   process.on('SIGTERM', stop(143));
   const context = {
     stdin,
-    stdout,
-    stderr,
+    stdout: cleaned(stdout),
+    stderr: cleaned(stderr),
     colours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
     clock: systemClock,
     sinceBoot: () => uptime() * 1000,

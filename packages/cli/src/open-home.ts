@@ -10,6 +10,7 @@ import type {
   Unusable,
 } from '@handover/engine';
 import type { Duration } from '@handover/material';
+import type { PublicView } from '@handover/operator';
 import { type Command, Option } from 'commander';
 import type { AskedFlags } from './asked-resources.ts';
 import type { Worker } from './carry-out.ts';
@@ -45,8 +46,16 @@ export interface Workplace {
   close(): void | Promise<void>;
 }
 
+/** What is shown to those who may not read the states: nothing of it rests on a key. */
+export interface OpenPublic {
+  readonly view: PublicView;
+  close(): void;
+}
+
 /** How commands come by a home. */
 export interface HomeOpener {
+  /** Undefined: this account may read the states, or nothing is published. */
+  readonly openPublic?: (flags: HomeFlags, context: Context) => Promise<OpenPublic | undefined>;
   open(flags: HomeFlags, context: Context): Promise<OpenHome>;
   workplace(
     flags: HomeFlags & { readonly overwrite?: true; readonly rotationId?: string },
@@ -111,6 +120,22 @@ export async function withHome<T>(
   const open = await (await openerOf(flags.home)).open(flags, context);
   try {
     return await use(open);
+  } finally {
+    open.close();
+  }
+}
+
+/** Runs `show` on what is published, where this account may not read the states; false: it may. */
+export async function withPublic(
+  flags: HomeFlags,
+  context: Context,
+  show: (view: PublicView) => Promise<void>,
+): Promise<boolean> {
+  const open = await (await openerOf(flags.home)).openPublic?.(flags, context);
+  if (open === undefined) return false;
+  try {
+    await show(open.view);
+    return true;
   } finally {
     open.close();
   }

@@ -48,6 +48,7 @@ export {
   type Condition,
   type LeafResourceStatus,
   MOST_NAMED,
+  MOST_SENTENCES,
   statusSchemas,
   type TlsProfileResourceStatus,
   type TrustBundleResourceStatus,

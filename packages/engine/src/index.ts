@@ -125,6 +125,7 @@ export {
   type Labels,
   leftOutAuthority,
   liesElsewhere,
+  nameAlone,
   ownBundleOf,
   ownLabels,
   placedTargets,

@@ -257,7 +257,7 @@ const policiesFor = (namespace: string, features: readonly Feature[]): readonly 
   ...CERT_MANAGER_POLICIES,
 ];
 
-interface PolicyManifest {
+export interface PolicyManifest {
   readonly why: string;
   readonly policy: Readonly<Record<string, unknown>>;
   readonly binding: Readonly<Record<string, unknown>>;

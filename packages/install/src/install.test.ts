@@ -52,6 +52,45 @@ test('the YAML of an installation has policies before the rights they hold in ch
   );
 });
 
+test('the roles for people name no Secret, and are part of view and edit', () => {
+  const roles = installation(options).filter(({ metadata }) =>
+    /-(viewer|rotator)$/.test((metadata as { readonly name: string }).name),
+  );
+  expect(roles.map(({ metadata }) => (metadata as { readonly labels: object }).labels)).toMatchObject([
+    { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' },
+    { 'rbac.authorization.k8s.io/aggregate-to-edit': 'true' },
+  ]);
+  const rules = roles.flatMap((role) => role.rules as readonly { readonly apiGroups: readonly string[] }[]);
+  expect(new Set(rules.flatMap(({ apiGroups }) => apiGroups))).toEqual(new Set(['handover.dev']));
+  expect(JSON.stringify(rules)).not.toMatch(/"update"|"delete"|"create"|\/status/);
+});
+
+/** Whether a tool deletes an object that its source no longer has, or whose application is deleted; by the rules that its documentation gives. */
+const DELETES: Readonly<Record<string, (annotations: Readonly<Record<string, string>>) => boolean>> = {
+  'Argo CD': (annotations) => {
+    // Options are separated by commas, and white space around them does not count.
+    const options = (annotations['argocd.argoproj.io/sync-options'] ?? '')
+      .split(',')
+      .map((one) => one.trim());
+    return !options.includes('Prune=false') || !options.includes('Delete=false');
+  },
+  Flux: (annotations) => annotations['kustomize.toolkit.fluxcd.io/prune'] !== 'disabled',
+  Helm: (annotations) => annotations['helm.sh/resource-policy']?.trim().toLowerCase() !== 'keep',
+};
+
+test.each(Object.entries(DELETES))(
+  '%s keeps the namespace with the keys of every CA, and the custom resources, when the installation goes',
+  (_tool, deletes) => {
+    const deleted = installation(options).filter(({ metadata }) =>
+      deletes((metadata as { readonly annotations?: Readonly<Record<string, string>> }).annotations ?? {}),
+    );
+    expect(kinds(deleted)).not.toContain('Namespace');
+    expect(kinds(deleted)).not.toContain('CustomResourceDefinition');
+    // All else goes with it.
+    expect(deleted).toHaveLength(removable(options).length);
+  },
+);
+
 test('two installations share nothing but the custom resources', () => {
   const names = (namespace: string) =>
     new Set(

@@ -1,7 +1,7 @@
 import type { Compat } from '@handover/core';
 import { TLS_PROFILE_PATH } from '@handover/material';
 import { admissionPolicies } from './admission.ts';
-import { crds } from './crds.ts';
+import { crds, GROUP, KIND_TABLE } from './crds.ts';
 import {
   DEFAULT_CAS,
   deployment,
@@ -13,6 +13,7 @@ import {
   networkPolicy,
 } from './deployment.ts';
 import { InstallError } from './error.ts';
+import { requestsPolicy } from './requests-policy.ts';
 import type { Feature } from './row.ts';
 import { type Grant, grantsFor } from './rules.ts';
 
@@ -41,6 +42,8 @@ export interface InstallOptions {
   readonly metricsAuth?: MetricsAuth | undefined;
   /** Namespace that TrustBundles and Bundles take Secrets and ConfigMaps from. Default: the operator's own; of Bundles cert-manager. */
   readonly trustNamespace?: string | undefined;
+  /** Namespace in which a running cainjector counts. Default: cert-manager. */
+  readonly cainjectorNamespace?: string | undefined;
   /** ConfigMap in its namespace with the CAs of `defaultCas` (TrustBundles) and `useDefaultCAs` (Bundles), under the key ca.crt. */
   readonly defaultCas?: string | undefined;
   /** Whether Bundles may write Secrets. */
@@ -48,6 +51,16 @@ export interface InstallOptions {
   /** How many run, one of which leads. Default {@link REPLICAS}. */
   readonly replicas?: number | undefined;
 }
+
+/**
+ * With the namespace go the keys of every CA, with a definition every resource: neither goes because a tool no longer manages it. The words of
+ * Argo CD (docs: sync options), Flux (docs: Kustomization, prune) and Helm (docs: resource policy).
+ */
+const KEPT_BY_TOOLS = {
+  'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+  'helm.sh/resource-policy': 'keep',
+  'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+} as const;
 
 export const REPLICAS = { least: 1, most: 5, default: 2 } as const;
 
@@ -78,6 +91,7 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
     namespace,
     ...(namespaced ?? []),
     ...(options.trustNamespace === undefined ? [] : [options.trustNamespace]),
+    ...(options.cainjectorNamespace === undefined ? [] : [options.cainjectorNamespace]),
   ];
   for (const name of named) {
     if (!PATTERNS.namespace.test(name))
@@ -106,6 +120,8 @@ export const checkedOptions = (options: InstallOptions): InstallOptions => {
   const { defaultCas, secretTargets } = options;
   if (!compat.includes('trust-manager') && secretTargets === true)
     refuse('--secret-targets has no effect alone; add trust-manager to --compat');
+  if (!compat.includes('cainjector') && options.cainjectorNamespace !== undefined)
+    refuse('--cainjector-namespace has no effect alone; add cainjector to --compat');
   if (defaultCas !== undefined && !PATTERNS.object.test(defaultCas))
     refuse(
       `${JSON.stringify(defaultCas.slice(0, 80))} is not the name of a ConfigMap; use lower-case letters, digits, - and .`,
@@ -189,6 +205,53 @@ const metricsReader = (prefix: string, labels: Readonly<Record<string, string>>)
   },
 });
 
+const READ = ['get', 'list', 'watch'] as const;
+
+/**
+ * Roles for people. Kubernetes adds them to its roles view and edit, and with these to admin. A rotator may patch and not update: the policy
+ * `requests` lets such an account change the two annotations that ask, and nothing else.
+ */
+const peoplesRoles = (prefix: string, labels: Readonly<Record<string, string>>): readonly Page[] => {
+  const role = (
+    name: string,
+    into: 'view' | 'edit',
+    why: string,
+    rules: readonly (readonly [string, object])[],
+  ): Page => ({
+    why,
+    ruleWhys: rules.map(([reason]) => reason),
+    object: {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: {
+        name: `${prefix}-${name}`,
+        labels: { ...labels, [`rbac.authorization.k8s.io/aggregate-to-${into}`]: 'true' },
+      },
+      rules: rules.map(([, rule]) => rule),
+    },
+  });
+  const resources = Object.values(KIND_TABLE).map(({ plural }) => plural);
+  const reading = [
+    'what `handover status` and `plan` show, without a Secret',
+    { apiGroups: [GROUP], resources, verbs: READ },
+  ] as const;
+  return [
+    role('viewer', 'view', 'May see how rotations stand. No Secret can be read with it.', [reading]),
+    role(
+      'rotator',
+      'edit',
+      'May ask for rotations and distrust CAs, and see how they stand. No Secret can be read with it.',
+      [
+        reading,
+        [
+          'the annotations that ask; the policy requests allows no other change without the right to update',
+          { apiGroups: [GROUP], resources: ['authorities'], verbs: ['patch'] },
+        ],
+      ],
+    ),
+  ];
+};
+
 /** Everything there is to apply, in the order to apply it in. */
 export const pages = (given: InstallOptions): readonly Page[] => {
   const options = checkedOptions(given);
@@ -213,6 +276,9 @@ export const pages = (given: InstallOptions): readonly Page[] => {
       ...(namespaced === undefined ? [] : ['--namespaced', namespaced.join(',')]),
       ...(compat.length === 0 ? [] : ['--compat', compat.join(',')]),
       ...(options.trustNamespace === undefined ? [] : ['--trust-namespace', options.trustNamespace]),
+      ...(options.cainjectorNamespace === undefined
+        ? []
+        : ['--cainjector-namespace', options.cainjectorNamespace]),
       ...(options.defaultCas === undefined ? [] : ['--default-cas', DEFAULT_CAS]),
       ...(options.secretTargets === true ? ['--secret-targets'] : []),
       ...(metricsByToken
@@ -246,12 +312,16 @@ export const pages = (given: InstallOptions): readonly Page[] => {
         metadata: {
           name: namespace,
           labels: { ...labels, 'pod-security.kubernetes.io/enforce': 'restricted' },
+          annotations: KEPT_BY_TOOLS,
         },
       },
     },
     ...crds(labels).map((object) => ({
       why: object.spec.versions[0]?.schema.openAPIV3Schema.description ?? '',
-      object: object as unknown as Manifest,
+      object: {
+        ...object,
+        metadata: { ...object.metadata, annotations: KEPT_BY_TOOLS },
+      } as unknown as Manifest,
     })),
     {
       why: "The operator's account.",
@@ -261,12 +331,15 @@ export const pages = (given: InstallOptions): readonly Page[] => {
         metadata: { name: SERVICE_ACCOUNT, namespace, labels },
       },
     },
-    ...policies.flatMap(({ why, policy, binding }) => [
-      { why, object: policy },
-      { why: 'Puts the policy in force.', object: binding },
-    ]),
+    ...[...policies, ...(namespaced === undefined ? [requestsPolicy(prefix, labels)] : [])].flatMap(
+      ({ why, policy, binding }) => [
+        { why, object: policy },
+        { why: 'Puts the policy in force.', object: binding },
+      ],
+    ),
     ...rolePages(installedGrants(options), namespace, prefix, labels),
     ...(metricsByToken ? [metricsReader(prefix, labels)] : []),
+    ...(namespaced === undefined ? peoplesRoles(prefix, labels) : []),
     {
       why: 'Only probes and scrapers may connect. Outgoing traffic is open: the API server’s address differs by cluster.',
       object: networkPolicy(workload),

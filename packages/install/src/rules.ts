@@ -199,7 +199,7 @@ export const RIGHTS: readonly Row[] = [
     verbs: ['list', 'watch'],
     why: 'namespaceSelector, of TrustBundles and of issueTo',
     without:
-      'issueTo.namespaceSelector: labels of namespaces are not known, so an Authority issues to its own namespace only',
+      'issueTo.namespaceSelector: of other namespaces the name alone is known (kubernetes.io/metadata.name), so a selector by any other label selects none of them',
   },
   {
     reach: 'cluster',

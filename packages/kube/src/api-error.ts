@@ -88,7 +88,10 @@ function wordsOf(status: ApiStatus, about: string): string {
 
 /** The error for an HTTP status, with or without a `Status` body. */
 export function apiError(http: number, body: ApiStatus, about: string): HandoverError {
-  const known = REASONS[(body.reason ?? '') as keyof typeof REASONS] as Meaning | undefined;
+  const given = body.reason ?? '';
+  const known: Meaning | undefined = Object.hasOwn(REASONS, given)
+    ? REASONS[given as keyof typeof REASONS]
+    : undefined;
   const fallback = REASON_OF_STATUS[http] ?? (http >= 500 ? 'InternalError' : 'BadRequest');
   const { code, retry, advice } = known ?? REASONS[fallback];
   const words = harmless(wordsOf(body, about)) || `HTTP ${http}`;

@@ -14,7 +14,7 @@ export {
 } from './error.ts';
 export type { NameConstraints } from './extensions.ts';
 export type { GeneralName } from './general-name.ts';
-export { isMap, type Json } from './json.ts';
+export { isMap, type Json, recordOf } from './json.ts';
 export { PrivateKey, Unprintable } from './keys.ts';
 export { Listeners } from './listeners.ts';
 export type { Name } from './name.ts';
@@ -25,6 +25,7 @@ export {
   MAX_PEM_BYTES,
   parsePem,
 } from './pem.ts';
+export { printable, printableIn, withoutControls } from './printable.ts';
 export { parseSigningRequest, type SigningRequest } from './signing-request.ts';
 export { LEAF_METRIC, MAX_STATUS_BYTES, METRICS_PATH, STATUS_PATH, TRUST_METRIC } from './status-path.ts';
 export {

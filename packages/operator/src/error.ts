@@ -6,6 +6,7 @@ export type OperatorErrorCode =
   | 'ADDRESS_REFUSED'
   | 'BUNDLE_EMPTY'
   | 'CERTGEN_KEPT_ELSEWHERE'
+  | 'AUTHORITY_UNKNOWN'
   | 'CONFLICT'
   | 'CRDS_MISSING'
   | 'EMBED_STOPPED'

@@ -9,5 +9,6 @@ export { RESOURCE_KINDS } from './resources/declared.ts';
 export { serveHealth } from './run/health.ts';
 export { Operator } from './run/operator.ts';
 export type { OperatorOptions } from './run/operator-options.ts';
+export { mayReadStates, type PublicAuthority, PublicView } from './run/public-view.ts';
 export { openView } from './run/view.ts';
 export { Addresses } from './workloads/addresses.ts';

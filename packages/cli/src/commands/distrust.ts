@@ -169,7 +169,7 @@ Examples:
             ? `CA generation ${generation} of ${authority} is distrusted`
             : `nothing was changed; add --yes to distrust CA generation ${generation}`,
         ];
-        context.stdout.write(`${lines.join('\n')}\n`);
+        context.stdout.write(`${lines.map(printable).join('\n')}\n`);
         for (const line of failedHookLines(hooks)) context.stdout.write(`${line}\n`);
       }),
     );

@@ -19,6 +19,7 @@ export interface InstallFlags {
   readonly namespaced?: readonly string[];
   readonly compat?: readonly Compat[];
   readonly trustNamespace?: string;
+  readonly cainjectorNamespace?: string;
   readonly defaultCas?: string;
   readonly secretTargets?: true;
   readonly signers?: readonly string[];
@@ -53,6 +54,10 @@ export const installFlags = (command: Command): Command =>
     .option(
       '--trust-namespace <ns>',
       'namespace of the Secrets and ConfigMaps that TrustBundles and Bundles read (default: its own; for Bundles cert-manager)',
+    )
+    .option(
+      '--cainjector-namespace <ns>',
+      'namespace of a cainjector that still runs; with --compat cainjector (default: cert-manager)',
     )
     .option(
       '--default-cas <configmap>',

@@ -16,6 +16,7 @@ export interface OperatorFlags extends KubeFlags {
   readonly trustNamespace?: string;
   readonly compat?: readonly Compat[];
   readonly serviceCaAuthority?: string;
+  readonly cainjectorNamespace?: string;
   readonly defaultCas?: string;
   readonly secretTargets?: true;
   readonly takeOver?: true;
@@ -56,6 +57,10 @@ export const operatorFlags = (command: Command): Command =>
       '--service-ca-authority <ns/name>',
       'Authority that replaces service-ca’s (default: service-ca in its own namespace)',
       authorityIn,
+    )
+    .option(
+      '--cainjector-namespace <ns>',
+      'namespace of a cainjector that still runs: its objects are left alone, what runs elsewhere does not count (default: cert-manager)',
     )
     .option(
       '--default-cas <file>',
@@ -149,11 +154,13 @@ export const checkFlags = (flags: OperatorFlags): void => {
 };
 
 const checkCompat = (flags: OperatorFlags): void => {
-  const { compat = [], serviceCaAuthority, namespaced, file, secretTargets } = flags;
+  const { compat = [], serviceCaAuthority, cainjectorNamespace, namespaced, file, secretTargets } = flags;
   if (secretTargets && !compat.includes('trust-manager'))
     throw usageError('--secret-targets has no effect alone; add --compat trust-manager');
   if (serviceCaAuthority !== undefined && !compat.includes('service-ca'))
     throw usageError('--service-ca-authority has no effect alone; add --compat service-ca');
+  if (cainjectorNamespace !== undefined && !compat.includes('cainjector'))
+    throw usageError('--cainjector-namespace has no effect alone; add --compat cainjector');
   const annotated = compat.some((name) => name !== 'reloader');
   if (annotated && (namespaced !== undefined || file !== undefined))
     throw usageError(

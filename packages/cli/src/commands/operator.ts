@@ -42,7 +42,7 @@ export const define: Define = (command, context) => {
       write: (line) => context.stdout.write(line),
       now: () => context.clock.now(),
     });
-    const said = new EventLog(log);
+    const said = new EventLog(log, () => context.clock.now());
     const metrics = new Metrics({ version: version(), now: () => context.clock.now() });
     const [traceRequest, sayReload] = [logRequest(log), logReload(log)];
     const reports = {
@@ -81,6 +81,7 @@ export const define: Define = (command, context) => {
       injection: {
         compat: flags.compat,
         serviceCaAuthority: flags.serviceCaAuthority ?? `${namespace}/service-ca`,
+        cainjectorNamespace: flags.cainjectorNamespace,
         takeOver: flags.takeOver,
       },
       bundles: {

@@ -11,7 +11,7 @@ import {
 } from '@handover/engine';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
-import { authorityOrHome, type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { authorityOrHome, type HomeFlags, homeOptions, withHome, withPublic } from '../open-home.ts';
 import { printable } from '../printable.ts';
 
 export const define: Define = (command, context) => {
@@ -29,9 +29,33 @@ Examples:
   $ handover plan default/internal --json --home dir:/etc/handover
   $ handover plan --home kube`,
     )
-    .action((auth: string | undefined, given: HomeFlags & { json?: true }) => {
+    .action(async (auth: string | undefined, given: HomeFlags & { json?: true }) => {
       const { flags, only } = authorityOrHome(command, given, auth);
-      return withHome(flags, context, async ({ read }) => {
+      const isShown = await withPublic(flags, context, async (view) => {
+        const { authorities, unusable, remarks } = await view.status(only);
+        if (unusable.length > 0) context.exitCode = 1;
+        if (flags.json === true) {
+          const plans = authorities.map(({ namespace, name, phase, blockedBy, notes, next }) => ({
+            authority: `${namespace}/${name}`,
+            phase,
+            next,
+            blockedBy,
+            notes,
+          }));
+          context.stdout.write(`${JSON.stringify({ plans, unusable, hooks: [], remarks })}\n`);
+          return;
+        }
+        const lines = [
+          ...authorities.flatMap(({ namespace, name, next }) =>
+            next.map((line) => `${namespace}/${name}: ${line}`),
+          ),
+          ...unusable.map(unusableLine),
+          ...remarks,
+        ];
+        for (const line of lines) context.stdout.write(`${printable(line)}\n`);
+      });
+      if (isShown) return;
+      await withHome(flags, context, async ({ read }) => {
         const seen = await read();
         const { catalogue, facts } = seen;
         const { found: plans, unusable } = await survey({ catalogue }, only, async (id) => {

@@ -1,12 +1,13 @@
 import { isMoving, retainedText, waitingText } from '@handover/core';
 import { type AuthorityId, type AuthorityStanding, aheadIn, authorityIn, standingOf } from '@handover/engine';
-import { HandoverError } from '@handover/material';
-import { carryOut } from '../carry-out.ts';
-import type { Define } from '../context.ts';
+import { duration, HandoverError } from '@handover/material';
+import type { PublicAuthority, PublicView } from '@handover/operator';
+import { carryOut, waitUntilDone } from '../carry-out.ts';
+import type { Context, Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { CliError, isCode } from '../error.ts';
-import { type HomeFlags, homeOptions, type OpenHome, withHome } from '../open-home.ts';
+import { type HomeFlags, homeOptions, type OpenHome, withHome, withPublic } from '../open-home.ts';
 import { printable } from '../printable.ts';
 import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
@@ -35,6 +36,53 @@ const behindNow = async (open: OpenHome, authority: AuthorityId): Promise<readon
     if (!(error instanceof HandoverError)) throw error;
     return [];
   }
+};
+
+/** The operator writes a status every two seconds at most. */
+const LOOK_EVERY = duration(1_000);
+
+/** Asks by the annotation on the Authority, and waits for what the operator writes in its status. */
+const rotatePublic = async (
+  view: PublicView,
+  asked: { readonly authority: string; readonly id: string; readonly flags: Flags; readonly advice: string },
+  context: Context,
+): Promise<void> => {
+  const { authority, id, flags, advice } = asked;
+  const { timeout } = flags;
+  const isOver = ({ rotations, phase, blockedBy }: PublicAuthority): boolean =>
+    rotations.includes(id) && (rotations.at(-1) !== id || (phase === 'Stable' && blockedBy.length === 0));
+  const look = (): Promise<PublicAuthority> => view.authority(authority);
+  const before = await look();
+  if (!before.rotations.includes(id)) await view.rotate(authority, id);
+  const first = await look();
+  const last =
+    flags.wait === undefined
+      ? first
+      : await waitUntilDone(first, {
+          context,
+          look,
+          waiting: (looked) =>
+            isOver(looked)
+              ? undefined
+              : { authority, phase: looked.phase, blockedBy: looked.blockedBy, dueAt: undefined },
+          lookEvery: LOOK_EVERY,
+          timeout,
+          now: () => context.clock.now(),
+          advice,
+        });
+  const begun = last.rotations.includes(id);
+  const done = isOver(last);
+  const { phase, blockedBy, generations } = last;
+  const by = 'the operator is carrying it out';
+  const text =
+    flags.json === true
+      ? JSON.stringify({ authority, id, begun, done, after: null, phase, generations, blockedBy, hooks: [] })
+      : printable(
+          done
+            ? `rotation ${id} of ${authority} is complete`
+            : `rotation ${id} of ${authority} ${begun ? `is ${phase}` : 'has been requested'}; ${by}`,
+        );
+  context.stdout.write(`${text}\n`);
 };
 
 export const define: Define = (command, context) => {
@@ -66,6 +114,10 @@ Examples:
       };
       const advice = `it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate ${authority} --id ${id} --wait --home ${flags.home}`;
       const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout, advice };
+      const isAsked = await withPublic(flags, context, (view) =>
+        rotatePublic(view, { authority, id, flags, advice }, context),
+      );
+      if (isAsked) return;
       const { by, ...standing } = await withHome(flags, context, async (open) => {
         const { catalogue, authorities, facts } = await open.read();
         authorityIn(catalogue, authority);
@@ -100,9 +152,11 @@ Examples:
       const change = first === undefined ? 'the change under way' : `rotation ${first}`;
       const queued = isWaiting ? `; ${change} comes first and is ${status.phase}` : '';
       context.stdout.write(
-        done
-          ? `rotation ${id} of ${authority} is complete\n`
-          : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}\n`,
+        `${printable(
+          done
+            ? `rotation ${id} of ${authority} is complete`
+            : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}`,
+        )}\n`,
       );
       if (done)
         for (const one of standing.plan.retained)

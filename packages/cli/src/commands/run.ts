@@ -25,6 +25,7 @@ import { createLog, type Level, levelIn, withoutKeys } from '../log.ts';
 import { combineMeters, logMeters } from '../log-meters.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { homeArgument } from '../open-home.ts';
+import { printable } from '../printable.ts';
 import { tellBoard } from '../tell-board.ts';
 import { version } from '../version.ts';
 
@@ -119,7 +120,7 @@ Examples:
       const home = openHome(dir, context, combineMeters(...counted, ...(flags.json ? [logMeters(log)] : [])));
       home.check();
       const speaker = new Speaker();
-      const json = new EventLog(log);
+      const json = new EventLog(log, () => context.clock.now());
       const live = flags.once !== true && flags.json !== true && context.stdout.isTTY === true;
       const waits = new WaitsBelow(context);
       let shown: Awaited<ReturnType<typeof openDashboard>> | undefined;
@@ -131,7 +132,7 @@ Examples:
         const level = event.kind === 'failed' ? 'error' : hasFailed(event) ? 'warn' : 'info';
         const lines = log.isLevelEnabled(level) ? speaker.lines(event) : [];
         if (lines.length > 0) waits.clear();
-        for (const line of lines) context.stdout.write(`${withoutKeys(line)}\n`);
+        for (const line of lines) context.stdout.write(`${withoutKeys(printable(line))}\n`);
         if (live) waits.heard(event);
       };
       const ready = new Ready();

@@ -1,9 +1,10 @@
 import { type AuthorityId, type Snapshot, type Status, statusOf } from '@handover/engine';
 import { HandoverError } from '@handover/material';
+import type { PublicView } from '@handover/operator';
 import { askedOptions } from '../asked-resources.ts';
-import type { Define } from '../context.ts';
+import type { Context, Define } from '../context.ts';
 import { showStatus } from '../directory/show-status.ts';
-import { authorityOrHome, type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { authorityOrHome, type HomeFlags, homeOptions, withHome, withPublic } from '../open-home.ts';
 
 interface Flags extends HomeFlags {
   readonly watch?: true;
@@ -39,6 +40,26 @@ const revisionsIn = async (
 const goodForMs = ({ authorities }: Status): number =>
   authorities.some(({ phase }) => phase !== 'Stable') ? GOOD_FOR_MS.moving : GOOD_FOR_MS.atRest;
 
+/** The status that the operator wrote. */
+const showPublic = async (
+  view: PublicView,
+  only: AuthorityId | undefined,
+  flags: Flags,
+  context: Context,
+): Promise<void> => {
+  const signal = flags.watch === true ? context.untilStopped() : undefined;
+  for (let shown = ''; ; ) {
+    const status = await view.status(only);
+    if (signal === undefined && status.wrong.length > 0) context.exitCode = 1;
+    const text = flags.json === true ? `${JSON.stringify(status)}\n` : showStatus(status, context.colours);
+    if (text !== shown) context.stdout.write(text);
+    shown = text;
+    if (signal === undefined) return;
+    await context.clock.sleep(EVERY_MS, signal);
+    if (signal.aborted) return;
+  }
+};
+
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
     .argument('[auth]', 'one authority: namespace/name; or a directory, in place of --home')
@@ -50,16 +71,18 @@ export const define: Define = (command, context) => {
 Changes nothing; works beside a running \`handover run\` or \`handover operator\`. Exit code 1: a resource or the state of an Authority
 cannot be used, a resource names one that is not declared, an Authority refuses a Leaf, a file is damaged, or an Authority is not
 ready because a certificate has expired, is not valid yet, is refused, or because a person has to decide. What \`handover run\` or an operator has yet to make for the first time is no failure, and neither is a
-rotation that waits; for alarms: handover check. With --watch, consumers are asked every 10 s, during a rotation every 5 s.
+rotation that waits; for alarms: handover check. An account that may read Authorities but no Secrets (ClusterRole handover-viewer) sees what the operator wrote last. With --watch, consumers are asked every 10 s, during a rotation every 5 s.
 
 Examples:
   $ handover status --home dir:/etc/handover
   $ handover status default/internal --json --home dir:/etc/handover
   $ handover status --watch --home kube`,
     )
-    .action((auth: string | undefined, given: Flags) => {
+    .action(async (auth: string | undefined, given: Flags) => {
       const { flags, only } = authorityOrHome(command, given, auth);
-      return withHome(flags, context, async (open) => {
+      const isShown = await withPublic(flags, context, (view) => showPublic(view, only, flags, context));
+      if (isShown) return;
+      await withHome(flags, context, async (open) => {
         const live = flags.watch === true && flags.json !== true && context.stdout.isTTY === true;
         const look = async (): Promise<{ status: Status; revisions: string; at: number }> => {
           const revisions = await revisionsIn(await open.read(), only);

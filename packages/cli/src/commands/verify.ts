@@ -49,7 +49,7 @@ Examples:
             ...matrix.step.map((step) => `next: ${step}`),
             ...trustTable(matrix),
           ];
-          context.stdout.write(`${lines.join('\n')}\n`);
+          context.stdout.write(`${lines.map(printable).join('\n')}\n`);
         }
         for (const one of unusable.slice(0, SHOWN)) context.stdout.write(`${printable(unusableLine(one))}\n`);
         if (unusable.length > SHOWN)

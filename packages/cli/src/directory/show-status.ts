@@ -1,7 +1,7 @@
 import { restsText, waitGroups } from '@handover/core';
 import { type AuthorityStatus, type HookStatus, hookLine, type Status, unusableLine } from '@handover/engine';
 import type { Instant } from '@handover/material';
-import { amount, printable } from '../printable.ts';
+import { amount, printableIn } from '../printable.ts';
 import { timeLeft } from './waiting.ts';
 
 type Step = NonNullable<AuthorityStatus['history']>[number];
@@ -63,7 +63,7 @@ const dueLine = ({ blockedBy, dueAt }: AuthorityStatus, now: Instant | undefined
 };
 
 const hookText = (hook: HookStatus, colours: boolean): string =>
-  paint(printable(hookLine(hook)), hook.state === 'failed' ? 31 : 0, colours && hook.state === 'failed');
+  paint(hookLine(hook), hook.state === 'failed' ? 31 : 0, colours && hook.state === 'failed');
 
 const authorityLines = (
   authority: AuthorityStatus,
@@ -103,10 +103,12 @@ const authorityLines = (
 };
 
 /** The status as text. With `now` it counts times down. */
-export const showStatus = (status: Status, colours: boolean, now?: Instant): string => {
+export const showStatus = (given: Status, colours: boolean, now?: Instant): string => {
+  // Names and messages come from others: colours are the only escapes.
+  const status = printableIn(given);
   const lines = [
     ...status.authorities.flatMap((authority) => authorityLines(authority, colours, now)),
-    ...more(status.unusable, (one) => paint(printable(unusableLine(one)), 31, colours)),
+    ...more(status.unusable, (one) => paint(unusableLine(one), 31, colours)),
     ...status.trustBundles.flatMap(({ name, targets, hook }) => [
       `trust bundle ${name}`,
       ...more(targets, ({ object, certificates }) => `    ${object}  ${amount(certificates, 'certificate')}`),
@@ -118,6 +120,5 @@ export const showStatus = (status: Status, colours: boolean, now?: Instant): str
     ]),
     ...more(status.remarks, (remark) => remark),
   ];
-  // Colours are the only escapes: names come from files of other users.
-  return lines.map((line) => `${colours ? line : printable(line)}\n`).join('');
+  return lines.map((line) => `${line}\n`).join('');
 };

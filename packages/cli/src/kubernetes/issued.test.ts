@@ -1,6 +1,6 @@
 import type { IssuedEntry } from '@handover/engine';
 import { events, secrets } from '@handover/kube';
-import { parseCertificates } from '@handover/material';
+import { instant, parseCertificates } from '@handover/material';
 import { RESOURCE_KINDS } from '@handover/operator';
 import { expect, test } from 'vitest';
 import { ClusterWorld } from '../../test/cluster-world.ts';
@@ -109,7 +109,7 @@ test('the log has one line with one time for one certificate, at every level', (
   let text = '';
   const log = createLog({ level: 'error', now: () => Date.UTC(2030, 0, 1), write: (line) => (text += line) });
   const entry = { at: 'then', kind: 'ca', authority: 'a/b', generation: 1 } as unknown as IssuedEntry;
-  new EventLog(log).on({ kind: 'issued', entry });
+  new EventLog(log, () => instant(0)).on({ kind: 'issued', entry });
   expect(text).toBe(
     '{"level":"info","at":"2030-01-01T00:00:00.000Z","event":"issued","kind":"ca","authority":"a/b","generation":1}\n',
   );

@@ -1,12 +1,12 @@
 import type { Resource } from '@handover/core';
 import { advance, betweenRuns } from '@handover/engine';
 import { duration } from '@handover/material';
-import { openView } from '@handover/operator';
+import { mayReadStates, openView, PublicView } from '@handover/operator';
 import { askedResources } from '../asked-resources.ts';
 import type { Worker } from '../carry-out.ts';
 import type { Context } from '../context.ts';
 import { usageError } from '../error-line.ts';
-import type { HomeFlags, HomeOpener, OpenHome } from '../open-home.ts';
+import type { HomeFlags, HomeOpener, OpenHome, OpenPublic } from '../open-home.ts';
 import { openCertgenHome } from './certgen.ts';
 import { connectKube, ownNamespace } from './connect.ts';
 
@@ -41,6 +41,22 @@ const kept = async (flags: HomeFlags, { clock }: Context): Promise<OpenHome> => 
   }
 };
 
+/** A cluster for those who may read Authorities and no Secrets. */
+const published = async (flags: HomeFlags, { clock }: Context): Promise<OpenPublic | undefined> => {
+  const end = new AbortController();
+  const { signal } = end;
+  const close = (): void => end.abort();
+  try {
+    const { kube } = await connectKube(flags, signal, { clock, timeout: PATIENCE_MS });
+    if (!(await mayReadStates(kube, signal))) return { view: new PublicView(kube, signal), close };
+    close();
+    return undefined;
+  } catch (error) {
+    close();
+    throw error;
+  }
+};
+
 /** A cluster where certgen keeps what is asked for, and no operator does. */
 const unkept = async (
   flags: HomeFlags,
@@ -60,6 +76,8 @@ const unkept = async (
 };
 
 export const kubernetes: HomeOpener = {
+  openPublic: async (flags, context) =>
+    askedResources(flags).resources === undefined ? published(flags, context) : undefined,
   open: (flags, context) => {
     const { resources } = askedResources(flags);
     return resources === undefined ? kept(flags, context) : unkept(flags, resources, context);

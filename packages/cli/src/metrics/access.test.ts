@@ -39,8 +39,8 @@ beforeEach(() => {
   });
 });
 
-const status = async (authorization?: string): Promise<number> =>
-  (await access.refusal(authorization))?.status ?? 200;
+const status = async (authorization?: string, client?: string): Promise<number> =>
+  (await access.refusal(authorization, client))?.status ?? 200;
 
 test('a token with the right to read metrics is accepted, one without is forbidden, an unknown one is refused', async () => {
   expect(await status('Bearer good')).toBe(200);
@@ -89,7 +89,7 @@ test('made-up tokens do not keep the API server busy', async () => {
   hold = new Promise((resolve) => {
     go = resolve;
   });
-  const all = Array.from({ length: 100 }, (_, index) => status(`Bearer t${index}`));
+  const all = Array.from({ length: 100 }, (_, index) => status(`Bearer t${index}`, `10.0.0.${index}`));
   go();
   const codes = await Promise.all(all);
   expect(codes.filter((code) => code === 401)).toHaveLength(8);
@@ -97,13 +97,41 @@ test('made-up tokens do not keep the API server busy', async () => {
   expect(asked).toHaveLength(8);
 });
 
+test('made-up tokens of one client leave places for the tokens of others', async () => {
+  let go = (): void => {};
+  hold = new Promise((resolve) => {
+    go = resolve;
+  });
+  const invented = Array.from({ length: 100 }, (_, index) => status(`Bearer t${index}`, '10.0.0.1'));
+  const good = status('Bearer good', '10.0.0.2');
+  go();
+  expect(await good).toBe(200);
+  expect((await Promise.all(invented)).filter((code) => code === 401)).toHaveLength(2);
+});
+
+test('a token that was allowed before is reviewed again, however many made-up ones are under way or were reviewed since', async () => {
+  expect(await status('Bearer good')).toBe(200);
+  for (let index = 0; index < 300; index++) await status(`Bearer made-up-${index}`);
+  now += 60_001;
+  let go = (): void => {};
+  hold = new Promise((resolve) => {
+    go = resolve;
+  });
+  const invented = Array.from({ length: 8 }, (_, index) => status(`Bearer t${index}`, `10.0.0.${index}`));
+  const good = status('Bearer good', '10.0.0.9');
+  go();
+  expect(await good).toBe(200);
+  await Promise.all(invented);
+});
+
 test('reviews that are remembered are bounded, and hold no token', async () => {
   await status('Bearer good');
   for (let index = 0; index < 300; index++) await status(`Bearer made-up-${index}`);
   asked = [];
-  // The oldest was forgotten, the newest is known.
+  // The oldest was forgotten, the newest is known, and so is the one that was allowed.
   await status('Bearer made-up-299');
-  expect(asked).toEqual([]);
   await status('Bearer good');
-  expect(asked).toEqual(['good']);
+  expect(asked).toEqual([]);
+  await status('Bearer made-up-0');
+  expect(asked).toEqual(['made-up-0']);
 });

@@ -22,8 +22,11 @@ type Verdict = 'unknown' | 'refused' | 'allowed';
 /** Milliseconds for which an answer is cached: a revoked token or right is still accepted for that long at most. */
 const GOOD_FOR: Readonly<Record<Verdict, number>> = { unknown: 10_000, refused: 10_000, allowed: 60_000 };
 const MOST_REMEMBERED = 256;
-/** Reviews at the same time: invented tokens must not keep the API server busy. */
-const MOST_UNDER_WAY = 8;
+/** Reviews of new tokens at the same time, in all and for one client: invented tokens must not keep the API server busy, nor others out. */
+const MOST_UNDER_WAY = { inAll: 8, each: 2 } as const;
+
+/** Stands for clients with a token that was allowed before. */
+const KNOWN_CLIENT = 'known';
 
 /** RFC 6750 §2.1. */
 const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
@@ -45,6 +48,11 @@ const ANSWERS = {
   },
 } as const satisfies Record<string, PageAnswer>;
 
+interface Known {
+  readonly verdict: Verdict;
+  readonly until: number;
+}
+
 export interface AccessOptions {
   readonly reviews: Reviews;
   /** Milliseconds of a monotonic clock. */
@@ -56,19 +64,21 @@ export interface AccessOptions {
 export class MetricsAccess {
   readonly #options: AccessOptions;
   /** By the token's hash: tokens themselves are not stored. */
-  readonly #known = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
-  readonly #underWay = new Map<string, Promise<Verdict>>();
+  readonly #known = new Map<string, Known>();
+  /** Tokens that were allowed when they were reviewed last: invented ones take no place of theirs. */
+  readonly #allowed = new Map<string, Known>();
+  readonly #underWay = new Map<string, { readonly client: string; readonly review: Promise<Verdict> }>();
 
   constructor(options: AccessOptions) {
     this.#options = options;
   }
 
-  /** The answer to a request without the right; undefined: it is allowed. */
-  async refusal(authorization: string | undefined): Promise<PageAnswer | undefined> {
+  /** The answer to a request without the right; undefined: it is allowed. `client`: its address. */
+  async refusal(authorization: string | undefined, client = ''): Promise<PageAnswer | undefined> {
     const token = BEARER.exec(authorization ?? '')?.[1];
     if (token === undefined) return ANSWERS.unknown;
     try {
-      const verdict = await this.#verdict(token);
+      const verdict = await this.#verdict(token, client);
       return verdict === undefined
         ? ANSWERS.unavailable
         : verdict === 'allowed'
@@ -80,18 +90,26 @@ export class MetricsAccess {
     }
   }
 
-  async #verdict(token: string): Promise<Verdict | undefined> {
+  async #verdict(token: string, client: string): Promise<Verdict | undefined> {
     const hash = createHash('sha256').update(token).digest('base64');
-    const known = this.#known.get(hash);
+    const wasAllowed = this.#allowed.get(hash);
+    const known = wasAllowed ?? this.#known.get(hash);
     if (known !== undefined && this.#options.now() < known.until) return known.verdict;
     const underWay = this.#underWay.get(hash);
-    if (underWay !== undefined) return underWay;
-    if (this.#underWay.size >= MOST_UNDER_WAY) return undefined;
+    if (underWay !== undefined) return underWay.review;
+    // A token that was good is reviewed whatever else is under way.
+    if (wasAllowed === undefined && !this.#hasPlace(client)) return undefined;
     const review = this.#review(token).finally(() => this.#underWay.delete(hash));
-    this.#underWay.set(hash, review);
+    this.#underWay.set(hash, { client: wasAllowed === undefined ? client : KNOWN_CLIENT, review });
     const verdict = await review;
     this.#remember(hash, verdict);
     return verdict;
+  }
+
+  #hasPlace(client: string): boolean {
+    const open = [...this.#underWay.values()].filter((one) => one.client !== KNOWN_CLIENT);
+    const own = open.filter((one) => one.client === client);
+    return open.length < MOST_UNDER_WAY.inAll && own.length < MOST_UNDER_WAY.each;
   }
 
   async #review(token: string): Promise<Verdict> {
@@ -102,9 +120,10 @@ export class MetricsAccess {
   }
 
   #remember(hash: string, verdict: Verdict): void {
-    this.#known.delete(hash);
-    this.#known.set(hash, { verdict, until: this.#options.now() + GOOD_FOR[verdict] });
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+    for (const known of [this.#known, this.#allowed]) known.delete(hash);
+    const known = verdict === 'allowed' ? this.#allowed : this.#known;
+    known.set(hash, { verdict, until: this.#options.now() + GOOD_FOR[verdict] });
+    const [oldest] = known.keys();
+    if (known.size > MOST_REMEMBERED && oldest !== undefined) known.delete(oldest);
   }
 }

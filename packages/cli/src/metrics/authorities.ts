@@ -24,6 +24,8 @@ interface Known {
   readonly obstacles: number;
 }
 
+const namespaceOf = (id: string): string => id.split('/', 1)[0] ?? '';
+
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
 
@@ -124,7 +126,8 @@ export class AuthorityGauges {
 
   heard(id: string, vitals: Vitals): void {
     const before = this.#known.get(id);
-    if (before === undefined && this.#known.size >= MOST_AUTHORITIES) return;
+    if (before === undefined && this.#known.size >= MOST_AUTHORITIES && !this.#makeRoom(namespaceOf(id)))
+      return;
     const now = this.#now();
     const same = before?.vitals.phase === vitals.phase ? before.phaseSince : now;
     this.#known.set(id, {
@@ -133,6 +136,16 @@ export class AuthorityGauges {
       heardAt: now,
       obstacles: before?.obstacles ?? 0,
     });
+  }
+
+  /** The namespace with most authorities gives up its last one, unless the newcomer is its own: no namespace takes the alarms of others away. */
+  #makeRoom(newcomer: string): boolean {
+    const counts = new Map<string, number>();
+    for (const id of this.#known.keys()) counts.set(namespaceOf(id), (counts.get(namespaceOf(id)) ?? 0) + 1);
+    const [largest, most] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one));
+    if (most <= (counts.get(newcomer) ?? 0) + 1) return false;
+    const last = [...this.#known.keys()].findLast((id) => namespaceOf(id) === largest);
+    return last !== undefined && this.#known.delete(last);
   }
 
   /** Between acting and the next rest only the phase is known. */
@@ -156,7 +169,9 @@ export class AuthorityGauges {
     return [...this.#known].filter(([, { heardAt }]) => heardAt >= oldest);
   }
 
+  /** Of each namespace those that expire first: the first of each, then the second of each, until there is no more room. */
   #leaves(date: keyof LeafValidity): readonly Sample[] {
+    const ranks = new Map<string, number>();
     return this.#all()
       .flatMap(([authority, { vitals }]) =>
         vitals.leaves.flatMap(({ leaf, valid }) =>
@@ -164,6 +179,13 @@ export class AuthorityGauges {
         ),
       )
       .sort((a, b) => a.valid.notAfter - b.valid.notAfter)
+      .map((one) => {
+        const namespace = namespaceOf(one.labels.leaf);
+        const rank = ranks.get(namespace) ?? 0;
+        ranks.set(namespace, rank + 1);
+        return { ...one, rank };
+      })
+      .sort((a, b) => a.rank - b.rank)
       .slice(0, MOST_LEAVES)
       .map(({ labels, valid }) => [labels, valid[date] / 1000]);
   }

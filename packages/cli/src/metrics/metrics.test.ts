@@ -70,6 +70,23 @@ test('/metrics stays bounded with any number of leaves and blockers, and shows t
   ]);
 });
 
+test('1,000 authorities and 3,000 leaves of one namespace take no metrics, and so no alarm, from another', async () => {
+  const { metrics, page } = open();
+  const soon = { notBefore: instant(START), notAfter: instant(START + 1) };
+  const leaves = Array.from({ length: 3_000 }, (_, index) => ({ leaf: `evil/leaf-${index}`, valid: soon }));
+  for (let index = 0; index < 1_200; index++)
+    metrics.on(rested(`evil/ca-${index}`, index === 0 ? { leaves } : {}));
+  const own = { leaf: 'shop/web', valid: { ...soon, notAfter: instant(START + 9_000) } };
+  metrics.on(rested('shop/mesh', { leaves: [own] }));
+  const lines = await page();
+  expect(about(lines, 'handover_blocked_consumers')).toHaveLength(1_000);
+  expect(about(lines, 'handover_blocked_consumers').join()).toContain('authority="shop/mesh"');
+  expect(about(lines, 'handover_leaf_expiry_timestamp_seconds').join()).toContain('leaf="shop/web"');
+  // The others stay as they are: none takes the place of another at each pass.
+  metrics.on(rested('evil/ca-1199'));
+  expect((await page()).length).toBe(lines.length);
+});
+
 test('/metrics has the end of each CA that stays trusted without its key, and for how many workloads, until it is dropped', async () => {
   const { metrics, page } = open();
   const until = instant(START + 3_000);

@@ -102,9 +102,9 @@ export async function serveProtectedMetrics(options: ProtectedOptions): Promise<
     port,
     flag: '--metrics-address',
     secure,
-    answer: async (path, { headers }) => {
+    answer: async (path, { headers, socket }) => {
       if (path !== '/metrics') return NO_SUCH_PAGE;
-      const refusal = await access.refusal(headers.authorization);
+      const refusal = await access.refusal(headers.authorization, socket.remoteAddress);
       if (refusal !== undefined) return refusal;
       const { contentType, body } = await metrics.page();
       return { status: 200, body, headers: { 'content-type': contentType } };

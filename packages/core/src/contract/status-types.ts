@@ -6,6 +6,9 @@ import { ROLES } from '../plan/authority.ts';
 /** Blockers or failing targets that a status names: with thousands of pods the object would not fit into etcd. */
 export const MOST_NAMED = 50;
 
+/** Sentences and steps that a status holds for people. */
+export const MOST_SENTENCES = 10;
+
 const words = (what: string, max = 1024) => z.string().max(max).describe(what);
 const count = (what: string) => z.int().min(0).max(2_147_483_647).describe(what);
 const generation = (what: string) => z.int().min(0).max(2_147_483_647).describe(what);
@@ -90,6 +93,47 @@ const authority = z.strictObject({
     })
     .optional()
     .describe('Number of workloads.'),
+  rotations: z
+    .array(words('Id of a rotation.', 256))
+    .max(MOST_NAMED)
+    .optional()
+    .describe(`Rotations that have begun, the last ${MOST_NAMED}.`),
+  consumers: z
+    .array(
+      z.strictObject({
+        name: words('Workload of the namespace of the Authority.'),
+        kind: words('How it picks changes up.', 64),
+        evidence: words('Its weakest evidence.', 64).optional(),
+        remark: words('What else to know of it.').optional(),
+      }),
+    )
+    .max(MOST_NAMED)
+    .optional()
+    .describe(`Programs that verify or present certificates; the first ${MOST_NAMED}.`),
+  notes: z.array(words('What to know, in a sentence.')).max(MOST_SENTENCES).optional().describe('Warnings.'),
+  next: z
+    .array(words('What would be done, and why; or what is waited for.'))
+    .max(MOST_SENTENCES)
+    .optional()
+    .describe('What the operator would do now.'),
+  history: z
+    .array(
+      z.strictObject({
+        at: time('When the step was taken.'),
+        step: words('Which step.', 64),
+        generations: z
+          .array(generation('CA generation that it changed.'))
+          .max(32)
+          .describe('CA generations.'),
+        rotation: words('Id of the rotation.', 256).optional(),
+        via: words('How it was requested.', 64).optional(),
+        manager: words('Client that requested it, by the name that it gave itself.', 256).optional(),
+        why: words('Why it was taken.'),
+      }),
+    )
+    .max(MOST_SENTENCES)
+    .optional()
+    .describe(`Steps of rotations, oldest first; the last ${MOST_SENTENCES}.`),
   ...common,
 });
 

@@ -4,8 +4,9 @@ import type { Clock } from './clock.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import type { EvidenceKind } from './evidence-kind.ts';
 import { otherLeaf } from './expected-leaf.ts';
+import { heldLeaf } from './held-leaves.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Proof, ShownLeaf, Unread } from './observed.ts';
-import { isLeafOf, oldLeavesGone, ownLeafWait } from './old-leaves.ts';
+import { oldLeavesGone, ownLeafWait } from './old-leaves.ts';
 import { FIELD_LAG, type Policy } from './policy.ts';
 import { believedStamp } from './stamp.ts';
 import { caGenerations, listed } from './waiting.ts';
@@ -75,10 +76,13 @@ const wordCounts = (context: PlanningContext, consumer: ConsumerSeen): boolean =
  * A Leaf's Secret that does not exist, and cannot be issued before the adopted CA is replaced. Its consumers cannot start without it,
  * so that waiting for them would never end.
  */
-export const isUnborn = ({ state, policy, objects }: PlanningContext, object: string): boolean =>
-  withRole(state, 'current')?.hasKey === false &&
-  !objects.has(object) &&
-  policy.leaves.some((leaf) => leaf.object === object);
+export const isUnborn = (context: PlanningContext, object: string): boolean =>
+  signsNothing(context) &&
+  !context.objects.has(object) &&
+  context.policy.leaves.some((leaf) => leaf.object === object);
+
+/** Its CA was adopted without the key. */
+const signsNothing = ({ state }: PlanningContext): boolean => withRole(state, 'current')?.hasKey === false;
 
 interface Question {
   readonly consumer: ConsumerSeen;
@@ -105,9 +109,9 @@ const ask = (context: PlanningContext, question: Question): Finding => {
       ? found('written', since)
       : waits(`to hold ${what} on every API server`);
   }
-  const unborn = [question.object, ...consumer.presents, ...consumer.verifies].some((object) =>
-    isUnborn(context, object),
-  );
+  const unborn =
+    signsNothing(context) &&
+    [question.object, ...consumer.presents, ...consumer.verifies].some((object) => isUnborn(context, object));
   let weakest: Finding = found(unborn ? 'unused' : 'restarted');
   const missing: InstanceSeen[] = [];
   let denied = false;
@@ -262,7 +266,7 @@ const showsOther = (
   if (by === 'probed' && presents.length > 1) return true;
   const isOthers = (shown: ShownLeaf): boolean =>
     (shown.object !== undefined && shown.object !== object) ||
-    [...objects.values()].some(({ leaf }) => leaf?.fingerprint === shown.fingerprint);
+    heldLeaf(objects, shown.fingerprint) !== undefined;
   return leaves.length > 0 && leaves.every(isOthers);
 };
 
@@ -354,10 +358,11 @@ const isShownEnded = (
 ): boolean => {
   const isOver = (end: Instant | undefined): boolean =>
     end !== undefined && clock.reached(end + EXPIRY_GRACE);
-  const newest = new Set(
-    [...objects.values()].flatMap((one) => (isLeafOf(one, generation) ? [one.leaf?.fingerprint] : [])),
-  );
-  const old = leaves.filter(({ fingerprint }) => !newest.has(fingerprint));
+  const isNewest = ({ fingerprint }: ShownLeaf): boolean => {
+    const issuers = heldLeaf(objects, fingerprint)?.issuers;
+    return generation.anchors.some((anchor) => issuers?.has(anchor.fingerprint) === true);
+  };
+  const old = leaves.filter((leaf) => !isNewest(leaf));
   if (old.length > 0 && old.every(({ notAfter }) => isOver(notAfter))) return true;
   const others = state.generations.filter(({ number }) => number !== generation.number);
   const signers = others.filter(({ anchors }) => anchors.some(({ fingerprint }) => fingerprint === issuer));

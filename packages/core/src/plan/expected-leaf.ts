@@ -1,14 +1,12 @@
 import type { Instant } from '@handover/material';
 import type { PlanningContext } from './evidence.ts';
 import type { Blocker } from './gates.ts';
+import { heldLeaf } from './held-leaves.ts';
 import type { ConsumerSeen, InstanceSeen, Observed, ShownLeaf } from './observed.ts';
 
 /** The object that a leaf is from, as its names or its fingerprint tell; undefined: an earlier leaf of any object. */
-const sourceOf = ({ objects }: PlanningContext, { fingerprint, object }: ShownLeaf): string | undefined => {
-  if (object !== undefined) return object;
-  for (const { id, leaf } of objects.values()) if (leaf?.fingerprint === fingerprint) return id;
-  return undefined;
-};
+const sourceOf = ({ objects }: PlanningContext, { fingerprint, object }: ShownLeaf): string | undefined =>
+  object ?? heldLeaf(objects, fingerprint)?.object;
 
 /**
  * What an instance shows in place of the leaf that its owner named, for people; undefined: nothing. Then another program was asked, and

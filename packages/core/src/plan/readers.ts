@@ -7,7 +7,9 @@ import { endOfOldLeaves } from './old-leaves.ts';
 import type { Policy } from './policy.ts';
 
 /** The consumers that present each object. */
-export const presentersIn = ({ consumers }: Observed): ReadonlyMap<string, readonly ConsumerSeen[]> => {
+export const presentersIn = ({
+  consumers,
+}: Pick<Observed, 'consumers'>): ReadonlyMap<string, readonly ConsumerSeen[]> => {
   const found = new Map<string, ConsumerSeen[]>();
   for (const consumer of consumers)
     for (const object of consumer.presents) {

@@ -18,7 +18,7 @@ import {
 } from './external-signing.ts';
 import type { ConsumerSeen, Observed } from './observed.ts';
 import { endOf, isLeafOf } from './old-leaves.ts';
-import { othersUseUntil, speaksForReaders, usedByOthers } from './readers.ts';
+import { othersUseUntil, presentersIn, speaksForReaders, usedByOthers } from './readers.ts';
 import type { Transition } from './transition.ts';
 import { listed } from './waiting.ts';
 import type { BundleWrite, LeafWrite, Note } from './writes.ts';
@@ -160,11 +160,7 @@ const usersElsewhere = (
 ): readonly string[] => {
   const { objects = [], until } = generation.elsewhere ?? {};
   if (until === undefined || isOver(context, until)) return [];
-  const presenters = new Map<string, ConsumerSeen[]>();
-  for (const consumer of seen.consumers)
-    if (!consumer.blocks)
-      for (const object of consumer.presents)
-        presenters.set(object, [...(presenters.get(object) ?? []), consumer]);
+  const presenters = presentersIn({ consumers: seen.consumers.filter(({ blocks }) => !blocks) });
   const shared = usedByOthers(context);
   return [
     ...new Set(

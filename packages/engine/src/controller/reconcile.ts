@@ -17,9 +17,11 @@ const MOST_MS = 10_000;
  */
 export const askAgainMs = (waited: number): number => Math.min(MOST_MS, Math.max(LEAST_MS, waited / 10));
 
-/** A write or a stamp names the version it rests on, which fences it; a creation or a step names nothing that could. */
+/** A write or a stamp names the version it rests on, which fences it; a creation names nothing that could, and a step rests on evidence. */
 const mayRestOnCache = (action: Action): boolean =>
   action.kind === 'stamp' ||
+  // It rests on no evidence, and lands only on the revision that it was decided on.
+  action.kind === 'distrust' ||
   action.kind === 'reissue' ||
   ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
 
@@ -59,6 +61,10 @@ const CONCURRENT_WRITES = 8;
 /** Decides what to do; core's `plan`, except in tests and simulations of another planner. */
 export type Planner = typeof plan;
 
+/** So many objects take so long to plan for that a probe of the process's health has its turn before. */
+const MANY_OBJECTS = 500;
+const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 /** On what the home has in memory, if that will do; else on what is there. */
 async function decide(
   home: Home,
@@ -67,6 +73,7 @@ async function decide(
 ): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> {
   const on = async (read: ReadSnapshot): Promise<Pick<AuthorityOutcome, 'observation' | 'plan'>> => {
     const observation = await observeWithRetry(read, id);
+    if (observation.seen.objects.length > MANY_OBJECTS) await breath();
     return {
       observation,
       plan: planner(observation.seen, observation.responsibilities.policy, observation.now),

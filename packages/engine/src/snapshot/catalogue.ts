@@ -74,15 +74,29 @@ export interface Selector {
 }
 
 /** The one label that every namespace has by itself. */
-export const ownLabels = (namespace: string): Labels => ({ 'kubernetes.io/metadata.name': namespace });
+const NAME = 'kubernetes.io/metadata.name';
+export const ownLabels = (namespace: string): Labels => ({ [NAME]: namespace });
+
+/** Marks the labels of a namespace that this account may not read: all but its name are unknown. */
+const NAME_ONLY = Symbol('the name alone is known');
+export const nameAlone = (namespace: string): Labels => ({ ...ownLabels(namespace), [NAME_ONLY]: true });
+
+const keysOf = ({ matchLabels = {}, matchExpressions = [] }: Selector): readonly string[] => [
+  ...Object.keys(matchLabels),
+  ...matchExpressions.map(({ key }) => key),
+];
 
 /** Kubernetes' label selectors. */
 export const selects = (selector: Selector, labels: Labels): boolean => {
+  // "Not restricted" is true of nothing that cannot be seen.
+  if (Object.hasOwn(labels, NAME_ONLY) && keysOf(selector).some((key) => key !== NAME)) return false;
+  // A key comes from a resource: it may be the name of a property that every object has.
+  const labelOf = (key: string): string | undefined => (Object.hasOwn(labels, key) ? labels[key] : undefined);
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
-    if (labels[key] !== value) return false;
+    if (labelOf(key) !== value) return false;
   }
   return (selector.matchExpressions ?? []).every(({ key, operator, values }) => {
-    const value = labels[key];
+    const value = labelOf(key);
     switch (operator) {
       case 'In':
         return value !== undefined && values.includes(value);

@@ -9,7 +9,7 @@ import {
   PATTERNS,
   REPLICAS,
 } from '../install.ts';
-import { type Template, templates } from './template.ts';
+import { templates } from './template.ts';
 import { variants } from './variants.ts';
 
 const GENERATED = 'Made by `npm run chart` from packages/install/src; edit that.';
@@ -66,14 +66,9 @@ const refusals = (): string =>
     ...REFUSALS.map(([asked, message]) => `{{- if ${asked} }}{{ fail ${JSON.stringify(message)} }}{{ end }}`),
     '{{- end }}',
     `{{- if and .Values.secretTargets (not (has "trust-manager" .Values.compat)) }}{{ fail ${JSON.stringify(refusalOf({ secretTargets: true }))} }}{{ end }}`,
+    `{{- if and .Values.cainjectorNamespace (not (has "cainjector" .Values.compat)) }}{{ fail ${JSON.stringify(refusalOf({ cainjectorNamespace: 'a' }))} }}{{ end }}`,
     '',
   ].join('\n');
-
-/** Asks helm to leave it where it is: with a definition goes every Authority and every Leaf. */
-const kept = ({ text, kind }: Template): string =>
-  kind === 'CustomResourceDefinition'
-    ? text.replace(/^metadata:\n/m, 'metadata:\n  annotations:\n    helm.sh/resource-policy: keep\n')
-    : text;
 
 const withReplicas = (text: string): string =>
   text.replace(/^ {2}replicas: \d+$/m, '  replicas: {{ $.Values.replicas }}');
@@ -92,6 +87,8 @@ namespaced: []
 compat: []
 # Namespace that TrustBundles, and trust-manager's Bundles, take Secrets and ConfigMaps from; empty: the operator's own, for Bundles cert-manager.
 trustNamespace: ""
+# Namespace of a cainjector that still runs, whose objects are left alone; empty: cert-manager. Needs cainjector among compat.
+cainjectorNamespace: ""
 # ConfigMap in the release's namespace with the CAs of defaultCas (TrustBundles) and useDefaultCAs (Bundles), under the key ca.crt.
 defaultCas: ""
 # Let Bundles write Secrets; needs trust-manager among compat.
@@ -122,6 +119,7 @@ const schema = (): object => ({
     namespaced: list(pattern(PATTERNS.namespace)),
     compat: list({ enum: COMPAT }),
     trustNamespace: { anyOf: [{ const: '' }, pattern(PATTERNS.namespace)] },
+    cainjectorNamespace: { anyOf: [{ const: '' }, pattern(PATTERNS.namespace)] },
     defaultCas: { anyOf: [{ const: '' }, pattern(PATTERNS.object)] },
     secretTargets: { type: 'boolean' },
     signers: list(pattern(PATTERNS.signer)),
@@ -167,7 +165,7 @@ export const chartFiles = (version: string): ReadonlyMap<string, string> => {
     if (LEFT_OUT.includes(template.kind)) continue;
     const path = `templates/${fileOf(template.kind)}`;
     const begun = files.get(path) ?? `# ${GENERATED}\n${WATCHED}`;
-    files.set(path, `${begun}${withReplicas(kept(template))}`);
+    files.set(path, `${begun}${withReplicas(template.text)}`);
   }
   const definitions = files.get('templates/crds.yaml') ?? '';
   return files.set(

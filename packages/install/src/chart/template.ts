@@ -219,6 +219,7 @@ const values = (text: string): string =>
     .replaceAll(TOKENS.namespacedArgument, '{{ join "," $watched }}')
     .replaceAll(TOKENS.compatArgument, '{{ join "," $.Values.compat }}')
     .replaceAll(TOKENS.trustNamespace, '{{ $.Values.trustNamespace }}')
+    .replaceAll(TOKENS.cainjectorNamespace, '{{ $.Values.cainjectorNamespace }}')
     .replaceAll(TOKENS.defaultCas, '{{ $.Values.defaultCas }}')
     .replaceAll(TOKENS.image, '{{ $.Values.image | default (printf "handover:%s" $.Chart.AppVersion) }}');
 

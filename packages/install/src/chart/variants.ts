@@ -11,6 +11,7 @@ export const TOKENS = {
   namespacedArgument: 'namespaced-argument-token',
   compatArgument: 'compat-argument-token',
   trustNamespace: 'trust-namespace-token',
+  cainjectorNamespace: 'cainjector-namespace-token',
   defaultCas: 'default-cas-token',
 } as const;
 
@@ -29,12 +30,18 @@ const WATCHED: readonly (readonly string[] | undefined)[] = [
 const HONOURED: readonly (readonly Compat[])[] = [[], ...COMPAT.map((name) => [name]), COMPAT];
 
 /** Each alone, and all at once. */
-const FOR_BUNDLES: readonly Partial<InstallOptions>[] = [
+const BESIDE_OTHERS: readonly Partial<InstallOptions>[] = [
   {},
   { trustNamespace: TOKENS.trustNamespace },
   { defaultCas: TOKENS.defaultCas },
   { secretTargets: true },
-  { trustNamespace: TOKENS.trustNamespace, defaultCas: TOKENS.defaultCas, secretTargets: true },
+  { cainjectorNamespace: TOKENS.cainjectorNamespace },
+  {
+    trustNamespace: TOKENS.trustNamespace,
+    cainjectorNamespace: TOKENS.cainjectorNamespace,
+    defaultCas: TOKENS.defaultCas,
+    secretTargets: true,
+  },
 ];
 
 const isTaken = (options: InstallOptions): boolean => {
@@ -54,7 +61,7 @@ export const variants = (): readonly Variant[] =>
       [false, true].flatMap((openshift) =>
         [[], [TOKENS.signer]].flatMap((signers) =>
           METRICS_AUTH.flatMap((metricsAuth) =>
-            FOR_BUNDLES.flatMap((more) =>
+            BESIDE_OTHERS.flatMap((more) =>
               [false, true].map((podCertificates) => ({
                 namespace: TOKENS.own,
                 image: TOKENS.image,
@@ -105,6 +112,10 @@ const QUESTIONS: readonly Question[] = [
     holds: ({ compat = [] }: InstallOptions) => compat.includes(name),
   })),
   { template: '$.Values.trustNamespace', holds: ({ trustNamespace }) => trustNamespace !== undefined },
+  {
+    template: '$.Values.cainjectorNamespace',
+    holds: ({ cainjectorNamespace }) => cainjectorNamespace !== undefined,
+  },
   { template: '$.Values.defaultCas', holds: ({ defaultCas }) => defaultCas !== undefined },
   { template: '$.Values.secretTargets', holds: ({ secretTargets }) => secretTargets === true },
   {

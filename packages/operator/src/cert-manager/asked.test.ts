@@ -34,6 +34,10 @@ test('a CertificateRequest asks for what the same Leaf would ask for', () => {
   });
 });
 
+test.each(['constructor', 'toString', '__proto__'])('%s is no usage', (usage) => {
+  expect(() => ask(WEB, { usages: [usage] })).toThrow(`usage "${usage}" is not offered`);
+});
+
 test('a CertificateRequest without usages is for server and client, and without a host name for client only', () => {
   expect(ask(WEB).leaf.spec.usages).toEqual(['server', 'client']);
   expect(ask({ subject: { CN: 'job' } }).leaf.spec.usages).toEqual(['client']);

@@ -18,12 +18,12 @@ const refuse = (why: string): never => {
 
 /** cert-manager's names of what a leaf of ours has in any case; for ECDSA keys "key encipherment" means nothing. */
 const ALWAYS: ReadonlySet<string> = new Set(['signing', 'digital signature', 'key encipherment']);
-const USAGES: Readonly<Record<string, 'server' | 'client'>> = {
-  'server auth': 'server',
-  'client auth': 'client',
-  serverAuth: 'server',
-  clientAuth: 'client',
-};
+const USAGES: ReadonlyMap<string, 'server' | 'client'> = new Map([
+  ['server auth', 'server'],
+  ['client auth', 'client'],
+  ['serverAuth', 'server'],
+  ['clientAuth', 'client'],
+]);
 const CSR_ALWAYS: ReadonlySet<string> = new Set(['digitalSignature', 'keyEncipherment']);
 
 const usagesOf = (
@@ -33,14 +33,14 @@ const usagesOf = (
 ): readonly ('server' | 'client')[] => {
   const asked = [...(spec.usages ?? []).filter((usage) => !ALWAYS.has(usage)), ...extendedKeyUsage];
   const stray = [
-    ...asked.filter((usage) => USAGES[usage] === undefined),
+    ...asked.filter((usage) => !USAGES.has(usage)),
     ...keyUsage.filter((usage) => !CSR_ALWAYS.has(usage)),
   ];
   if (stray[0] !== undefined)
     return refuse(
       `usage ${JSON.stringify(stray[0].slice(0, 80))} is not offered; ask for server auth, client auth, digital signature and key encipherment only`,
     );
-  const wanted = [...new Set(asked.flatMap((usage) => USAGES[usage] ?? []))];
+  const wanted = [...new Set(asked.flatMap((usage) => USAGES.get(usage) ?? []))];
   if (wanted.length > 0) return wanted;
   return isServer ? ['server', 'client'] : ['client'];
 };

@@ -72,6 +72,35 @@ test('the rules for Leaves decide, by the namespace of the CertificateRequest; o
   expect(messageOf(await world.requestIs('prod/ca', 'Failed'))).toMatch(/^SIGNING_REQUEST_REFUSED: .*CA/);
 });
 
+test('a CertificateRequest whose owner has a name that no Certificate can have is signed as one without an owner', async () => {
+  await world.authority();
+  world.operate();
+  const owner = { apiVersion: CERT_MANAGER.apiVersion, kind: 'Certificate', name: 'a/../b', uid: 'u' };
+  await world.request('prod/odd', { dnsNames: ['web.prod.svc'] }, { owner });
+  await world.requestIs('prod/odd', 'Issued');
+  expect(world.failures).toEqual([]);
+});
+
+test('a CertificateRequest whose answer the API server refuses is tried three times, and then left alone', async () => {
+  await world.authority();
+  world.operate();
+  let armed = false;
+  const isAnswer = (path: string): boolean => path.includes('/certificaterequests/refused/status');
+  world.server.faults.add({
+    when: ({ method, path }) => method === 'PATCH' && isAnswer(path) && armed,
+    times: 1e9,
+    status: 422,
+    reason: 'Invalid',
+  });
+  await world.request('prod/refused', { dnsNames: ['web.prod.svc'] }, { decided: '' });
+  const status = { conditions: [{ type: 'Approved', status: 'True' }] };
+  const place = { namespace: 'prod', name: 'refused' };
+  await world.kube.patch(certificateRequests, { ...place, subresource: 'status' }, { merge: { status } });
+  armed = true;
+  await world.clock.advance(300_000);
+  expect(world.failures.filter((line) => line.includes('prod/refused')).length).toBeLessThanOrEqual(3);
+});
+
 test('a CertificateRequest to an Authority that does not exist yet stays pending, and is signed once it does', async () => {
   world.operate();
   await world.request('prod/early', { dnsNames: ['web.prod.svc'] });

@@ -55,6 +55,9 @@ export const certificates: ResourceKind<CertManagerCertificate> = kindOf(
   'Certificate',
 );
 
+/** Whether an API server takes it as a name: no Secret and no Certificate has any other. */
+export const isObjectName = (name: string): boolean => /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name);
+
 /** The Authority that an `issuerRef` names: `name`, or `namespace/name` as in a Leaf. Undefined: another issuer. */
 export const authorityOfIssuerRef = (
   ref: IssuerRef | undefined,

@@ -79,6 +79,59 @@ test('Secrets of other namespaces that are not read yet hold nothing up, and tho
   expect(read[0]).toBe('prod/web');
 });
 
+test('no look waits for Secrets of other namespaces: a few of each are read beside it, and no Secret twice in 10 seconds', async () => {
+  const read: string[] = [];
+  let tell: (namespace: string) => void = () => {};
+  const told = new Promise<string>((resolve) => {
+    tell = resolve;
+  });
+  const answers: (() => void)[] = [];
+  let version = 1;
+  // A tenant touches all of its Certificates all the time.
+  const touched = (): readonly CertManagerCertificate[] =>
+    many('team', 120).map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, resourceVersion: String(version++) },
+    }));
+  const lent = lentIn(
+    () => ({ certificates: touched(), requests: [], secrets: [] }),
+    (id) => {
+      read.push(id);
+      return new Promise<void>((resolve) => answers.push(resolve));
+    },
+    {},
+    tell,
+  );
+  const look = (): Promise<readonly ObjectSeen[]> =>
+    lent.reader(true).of(responsibilitiesOf(TO_TEAM), record({ lentUntil: instant(NOW + day) }), NOW);
+  expect(await look()).toEqual([]);
+  expect(await look()).toEqual([]);
+  expect(read).toHaveLength(5);
+  for (const answer of answers) answer();
+  expect(await told).toBe('team');
+  await look();
+  expect(new Set(read).size).toBe(read.length);
+});
+
+test('a Certificate with a name that no Secret can have holds nothing up', async () => {
+  const read: string[] = [];
+  const odd = ['a/b', '..', 'UPPER', 'x'.repeat(300)].map((secretName, index) => ({
+    ...certificate('prod'),
+    metadata: { namespace: 'prod', name: `odd-${index}`, uid: `odd-${index}`, resourceVersion: '1' },
+    spec: { secretName, issuerRef: { ...ISSUER, name: 'mesh' } },
+  }));
+  const lent = lentIn(
+    () => ({ certificates: odd, requests: [], secrets: [] }),
+    (id) => {
+      read.push(id);
+      throw new Error('not a valid name');
+    },
+  );
+  const state = record({ lentUntil: instant(NOW + day) });
+  expect(await lent.reader(true).of(responsibilitiesOf(TO_TEAM), state, NOW)).toEqual([]);
+  expect(read).toEqual([]);
+});
+
 test('a Secret that cannot be read counts as unknown, and the reason is reported', async () => {
   const view = { certificates: [certificate('prod')], requests: [], secrets: [] };
   const lent = lentIn(

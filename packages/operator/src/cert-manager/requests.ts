@@ -20,6 +20,7 @@ import {
   certificateRequests,
   certificates,
   conditionIn,
+  isObjectName,
   withCondition,
 } from './kinds.ts';
 
@@ -55,9 +56,36 @@ const isFinal = ({ reason }: Outcome): boolean => reason === 'Failed' || reason 
 const base64 = (certificates: ExternalLeaf['chain']): string =>
   Buffer.from(certificates.map(({ pem }) => pem).join('')).toString('base64');
 
+/** Another try has the same answer, until the request itself changes. */
+const isHopeless = (error: unknown): error is HandoverError =>
+  isCode(error, 'KUBE_NAME_INVALID', 'KUBE_BAD_REQUEST', 'KUBE_INVALID', 'KUBE_TOO_LARGE');
+/** After so many tries such a request has failed. */
+const MOST_TRIES = 3;
+const MOST_TRIED = 1_000;
+
+/** How often requests were tried whose answer does not change, by their versions. The oldest are forgotten, and tried again. */
+class Tries {
+  readonly #known = new Map<string, number>();
+
+  of({ metadata: { uid, resourceVersion } }: CertificateRequest): number {
+    return this.#known.get(`${uid} ${resourceVersion}`) ?? 0;
+  }
+
+  add(request: CertificateRequest): number {
+    const { uid, resourceVersion } = request.metadata;
+    const tries = this.of(request) + 1;
+    this.#known.delete(`${uid} ${resourceVersion}`);
+    this.#known.set(`${uid} ${resourceVersion}`, tries);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST_TRIED && oldest !== undefined) this.#known.delete(oldest);
+    return tries;
+  }
+}
+
 /** Signs CertificateRequests of cert-manager that name an Authority and were approved. */
 export class RequestSigner {
   readonly #options: SignerOptions;
+  readonly #tries = new Tries();
 
   constructor(options: SignerOptions) {
     this.#options = options;
@@ -66,12 +94,29 @@ export class RequestSigner {
   /** One pass over a request, `namespace/name`. */
   async reconcile(id: string, catalogue: Catalogue): Promise<Result> {
     const [namespace = '', name = ''] = id.split('/');
-    const { kube, home, signal } = this.#options;
+    const { kube, signal } = this.#options;
     const request = await kube.get(certificateRequests, { namespace, name }, { signal });
     const authority = authorityOfIssuerRef(request?.spec?.issuerRef, namespace);
     const next = request === undefined || authority === undefined ? 'nothing' : nextFor(request);
     if (request === undefined || authority === undefined || next === 'nothing')
       return { requeueAt: undefined };
+    if (this.#tries.of(request) >= MOST_TRIES) return { requeueAt: undefined };
+    try {
+      return await this.#answer(request, next, authority, catalogue);
+    } catch (error) {
+      if (!isHopeless(error) || this.#tries.add(request) < MOST_TRIES) throw error;
+      await this.#write(request, { reason: 'Failed', message: `${error.code}: ${error.message}` });
+      return { requeueAt: undefined, acted: true };
+    }
+  }
+
+  async #answer(
+    request: CertificateRequest,
+    next: 'deny' | 'sign',
+    authority: string,
+    catalogue: Catalogue,
+  ): Promise<Result> {
+    const { home } = this.#options;
     const outcome: Outcome =
       next === 'deny'
         ? { reason: 'Denied', message: 'The CertificateRequest was denied by an approver' }
@@ -122,11 +167,12 @@ export class RequestSigner {
     const { kube, signal } = this.#options;
     const { namespace = '', ownerReferences = [] } = metadata;
     const owner = ownerReferences.find(({ kind }) => kind === certificates.kind);
-    if (owner === undefined) return {};
+    if (owner === undefined || !isObjectName(owner.name)) return {};
     const found = await kube.get(certificates, { namespace, name: owner.name }, { signal });
     const secret = found?.spec?.secretName;
     return found?.metadata.uid === owner.uid &&
       secret !== undefined &&
+      isObjectName(secret) &&
       authorityOfIssuerRef(found.spec?.issuerRef, namespace) === authority
       ? { shownIn: `${namespace}/secrets/${secret}` }
       : {};

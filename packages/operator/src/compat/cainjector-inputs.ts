@@ -6,6 +6,8 @@ import type { CainjectorInputs } from './cainjector.ts';
 export interface CainjectorWatchOptions {
   readonly kube: Kube;
   readonly takeOver: boolean;
+  /** Namespace of cert-manager: a cainjector counts there alone, because tenants can make Deployments elsewhere. */
+  readonly namespace: string;
   /** Something changed that decides what is injected. */
   readonly onChange: () => void;
 }
@@ -58,7 +60,7 @@ export class FollowedCainjectorInputs implements CainjectorInputs {
 
   constructor(options: CainjectorWatchOptions) {
     this.#options = options;
-    const { kube, onChange } = options;
+    const { kube, namespace, onChange } = options;
     this.takeOver = options.takeOver;
     this.#certificates = new Informer<KubeObject, CertificateSecret>(kube, secrets, {
       metadataOnly: true,
@@ -66,6 +68,7 @@ export class FollowedCainjectorInputs implements CainjectorInputs {
       indexes: { certificate: ({ certificate }) => [certificate] },
     });
     this.#deployments = new Informer<KubeObject, Running>(kube, deployments, {
+      namespace,
       // As in cert-manager's chart and manifests.
       labelSelector: 'app.kubernetes.io/name=cainjector',
       project: runningOf,

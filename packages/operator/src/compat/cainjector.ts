@@ -19,7 +19,7 @@ export interface CainjectorInputs {
   readonly secretOf: (certificate: string) => string | undefined;
   /** CA of our own connection; undefined: it rests on roots that the system trusts. */
   readonly apiServerCa: () => string | undefined;
-  /** A cainjector that is running: `namespace/name` of its Deployment. */
+  /** A cainjector that is running in cert-manager's namespace: `namespace/name` of its Deployment. */
   readonly running: () => string | undefined;
   readonly takeOver: boolean;
 }
@@ -34,7 +34,9 @@ export const cainjectorInjection = (inputs: CainjectorInputs): InjectionOf => {
     if (asked === undefined) return undefined;
     const running = inputs.running();
     const takesOver = inputs.takeOver || held.annotations[TAKE_OVER] === 'true';
-    if (running === undefined || takesOver) return asked;
+    // What was injected stays ours: a distrust has to reach it, whatever runs beside the operator.
+    const isOurs = Object.keys(held.entries).length > 0;
+    if (running === undefined || takesOver || isOurs) return asked;
     return {
       refused: `Deployment ${running} is running and keeps objects with cert-manager's annotations; scale it to 0, or set ${TAKE_OVER}: "true" on this object`,
     };

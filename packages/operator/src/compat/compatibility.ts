@@ -17,6 +17,8 @@ export interface CompatibilityOptions {
   /** Programs whose annotations are honoured beside our own. */
   readonly compat: readonly Compat[];
   readonly serviceCaAuthority: string | undefined;
+  /** Where a running cainjector counts. */
+  readonly cainjectorNamespace: string;
   readonly takeOver: boolean;
   /** For trust-manager's Bundles. */
   readonly bundles: BundleOptions;
@@ -38,7 +40,12 @@ export class Compatibility {
     const { kube, compat, serviceCaAuthority, takeOver, onChange } = options;
     const injections: InjectionOf[] = [ownInjection];
     if (compat.includes('cainjector')) {
-      const inputs = new FollowedCainjectorInputs({ kube, takeOver, onChange });
+      const inputs = new FollowedCainjectorInputs({
+        kube,
+        takeOver,
+        namespace: options.cainjectorNamespace,
+        onChange,
+      });
       injections.push(cainjectorInjection(inputs));
       this.#followed.push(inputs);
     }

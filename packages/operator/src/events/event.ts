@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Instant } from '@handover/material';
+import { type Instant, printable } from '@handover/material';
 
 /** What an Event is about. */
 export interface Regarding {
@@ -62,7 +62,7 @@ export const eventOf = (
     action,
     reason,
     type,
-    message: cutMessage(note),
+    message: cutMessage(printable(note)),
     involvedObject: { ...rest, ...(namespace === undefined ? {} : { namespace }) },
   };
 };

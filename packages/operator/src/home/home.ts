@@ -263,7 +263,10 @@ export class KubeHome implements Home {
         load: async (id) =>
           this.#states === undefined
             ? this.authorities.load(id)
-            : this.authorities.parsed(id, this.#states.get(`${namespace}/${stateName(id)}`)),
+            : this.authorities.parsed(
+                id,
+                this.authorities.newest(id, this.#states.get(`${namespace}/${stateName(id)}`)),
+              ),
       },
       requests: {
         pending: async (id) =>

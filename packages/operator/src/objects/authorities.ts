@@ -26,6 +26,9 @@ import { FIELD_MANAGER } from './record.ts';
 const KEY = 'authority.json';
 
 /** A name that any `namespace/name` fits into. */
+/** Selects the Secrets with the states of authorities. */
+export const STATE_LABEL_SELECTOR = `${STATE_LABEL}=true`;
+
 export const stateName = (id: AuthorityId): string =>
   `handover-authority-${createHash('sha256').update(id).digest('hex').slice(0, 24)}`;
 
@@ -61,6 +64,8 @@ export interface StateOptions {
 /** One Secret per authority, replaced whole by one compare-and-swap at a time. */
 export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
   readonly #options: StateOptions;
+  /** States written here, with the version that each replaced, until a watch shows them. */
+  readonly #written = new Map<AuthorityId, { readonly over: string | undefined; readonly secret: Secret }>();
   readonly #parsed = new Map<AuthorityId, { readonly version: string; readonly record: AuthorityRecord }>();
 
   constructor(options: StateOptions) {
@@ -86,6 +91,15 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
       `Authority ${id} was deleted and created again, and this Secret holds the state of the deleted Authority (its UID differs); to go on with that CA: kubectl -n ${namespace} annotate secret ${name} ${AUTHORITY_UID}=${own} --overwrite; to begin with a new CA: kubectl -n ${namespace} delete secret ${name}`,
       { path: id, retry: 'later' },
     );
+  }
+
+  /** What a watch shows of a state, or our own write that it does not show yet. */
+  newest(id: AuthorityId, watched: Secret | undefined): Secret | undefined {
+    const own = this.#written.get(id);
+    if (own === undefined) return watched;
+    if (watched?.metadata.resourceVersion === own.over) return own.secret;
+    this.#written.delete(id);
+    return watched;
   }
 
   /** Parsing keys and certificates takes longer than everything else in a look. */
@@ -134,9 +148,11 @@ export class KubeAuthorities implements AuthorityReader, AuthorityWriter {
       data: { [KEY]: Buffer.from(formatAuthority(id, { ...record, state }), 'utf8').toString('base64') },
     };
     try {
-      if (found === undefined)
-        await kube.create(secrets, body, { namespace, fieldManager: FIELD_MANAGER, signal });
-      else await kube.update(secrets, body, { fieldManager: FIELD_MANAGER, signal });
+      const secret =
+        found === undefined
+          ? await kube.create(secrets, body, { namespace, fieldManager: FIELD_MANAGER, signal })
+          : await kube.update(secrets, body, { fieldManager: FIELD_MANAGER, signal });
+      if (found !== undefined) this.#written.set(id, { over: found.metadata.resourceVersion, secret });
     } catch (error) {
       const code = error instanceof HandoverError ? error.code : '';
       // What is missing when something new is made is its namespace: looking again would not help.

@@ -1,4 +1,5 @@
 import { MANAGED_LABEL } from '@handover/core';
+import { recordOf } from '@handover/material';
 import { keyOf, type Plural, placeKey } from './place.ts';
 import type { ObjectProjection } from './projection.ts';
 
@@ -30,7 +31,7 @@ export class MemoryBudget {
     if (length <= BY_RIGHT) return held;
     const others = this.#taken.get(held.namespace) ?? new Map<string, number>();
     if ([...others.values()].reduce((sum, one) => sum + one, length) > MOST)
-      return { ...held, data: {}, entries: {}, overBudget: true };
+      return { ...held, data: recordOf([]), entries: recordOf([]), overBudget: true };
     this.#taken.set(held.namespace, others.set(placeKey(held), length));
     return held;
   }

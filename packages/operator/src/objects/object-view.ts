@@ -7,7 +7,7 @@ import {
   type ObjectRecord,
   type StoredObject,
 } from '@handover/engine';
-import type { Instant } from '@handover/material';
+import { type Instant, recordOf } from '@handover/material';
 import { adoptAdvice } from './adopt-advice.ts';
 import { OVER_BUDGET } from './memory-budget.ts';
 import type { Obstacles } from './obstacles.ts';
@@ -62,7 +62,7 @@ export class ObjectView {
     if (known?.intact === intact && sameObstacle(known.stored.obstacle, obstacle)) return known.stored;
     const stored = {
       version: held.version,
-      data: data ?? {},
+      data: data ?? recordOf([]),
       record: entry === undefined ? undefined : intact ? entry.record : { ...entry.record, digest: '' },
       ...(entry?.sealed === undefined ? {} : { claim: entry.sealed.claim }),
       ...(obstacle === undefined ? {} : { obstacle }),

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { type FileData, filesUnder, pemFile, readableCertificates } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
-import { bufferOf, bytesOf, isMap, type Json, sameBytes, textOf } from '@handover/material';
+import { bufferOf, bytesOf, isMap, type Json, recordOf, sameBytes, textOf } from '@handover/material';
 import type { Plural } from './place.ts';
 import type { RecordEntries } from './record.ts';
 
@@ -35,7 +35,7 @@ const TEXT: Codec = { decode: (value) => bytesOf(typeof value === 'string' ? val
 const at = (value: unknown, ...path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isMap(inner) ? inner[name] : undefined), value);
 const decoded = (field: unknown, { decode }: Codec): FileData =>
-  Object.fromEntries(Object.entries(isMap(field) ? field : {}).map(([name, value]) => [name, decode(value)]));
+  recordOf(Object.entries(isMap(field) ? field : {}).map(([name, value]) => [name, decode(value)]));
 const encoded = (files: readonly (readonly [string, Uint8Array])[], { encode }: Codec): Json =>
   Object.fromEntries(files.map(([name, bytes]) => [name, encode(bytes)]));
 
@@ -50,10 +50,10 @@ const dataShape = ({ data, body }: Pick<Shape, 'data' | 'body'>): Shape => {
   return {
     data,
     read: (held, part, outputs) =>
-      Object.fromEntries(
+      recordOf(
         // A record may name anything, `constructor` too.
         covers(held, part, outputs).flatMap((name) =>
-          Object.hasOwn(held, name) ? [[name, held[name] ?? new Uint8Array()]] : [],
+          Object.hasOwn(held, name) ? [[name, held[name] ?? new Uint8Array()] as const] : [],
         ),
       ),
     covers,
@@ -68,7 +68,8 @@ const secretShape = dataShape({
 });
 
 const configMapShape = dataShape({
-  data: ({ data, binaryData }) => ({ ...decoded(data, TEXT), ...decoded(binaryData, BASE64) }),
+  data: ({ data, binaryData }) =>
+    recordOf([...Object.entries(decoded(data, TEXT)), ...Object.entries(decoded(binaryData, BASE64))]),
   body: (data) => {
     const text = Object.entries(data).filter(([, bytes]) => isUtf8(bytes));
     const binary = Object.entries(data).filter(([, bytes]) => !isUtf8(bytes));
@@ -103,11 +104,11 @@ const nested = (path: readonly string[], value: string, around: Json): Json => {
  */
 const webhookShape: Shape = {
   data: ({ webhooks }) =>
-    Object.fromEntries(
+    recordOf(
       (Array.isArray(webhooks) ? webhooks : []).flatMap((webhook: unknown) => {
         const name = at(webhook, 'name');
         const caBundle = at(webhook, 'clientConfig', 'caBundle');
-        return typeof name === 'string' ? [[name, BASE64.decode(caBundle)]] : [];
+        return typeof name === 'string' ? [[name, BASE64.decode(caBundle)] as const] : [];
       }),
     ),
   covers: (data, part) => {
@@ -173,10 +174,10 @@ const SHORT = 1_024;
 export const withDigests = (plural: Plural, data: FileData, entries: RecordEntries): FileData => {
   if (plural !== 'secrets' && plural !== 'configmaps') return data;
   const ours = new Set([...LEAF_FILES, ...ourNames(plural, data, entries)]);
-  return Object.fromEntries(
+  return recordOf(
     Object.entries(data).map(([name, bytes]) => {
       const read = ours.has(name) || bytes.length <= SHORT || bufferOf(bytes).includes('-----BEGIN ');
-      return [name, read ? bytes : bytesOf(`sha256:${hash('sha256', bytes, 'hex')}`)];
+      return [name, read ? bytes : bytesOf(`sha256:${hash('sha256', bytes, 'hex')}`)] as const;
     }),
   );
 };

@@ -7,7 +7,7 @@ import {
   type StoredObject,
   sealIn,
 } from '@handover/engine';
-import { after, type Instant, instant, isMap } from '@handover/material';
+import { after, type Instant, instant, isMap, recordOf } from '@handover/material';
 
 export { RECORD } from '@handover/core';
 export const FIELD_MANAGER = 'handover';
@@ -53,8 +53,8 @@ const readEntry = ({
 /** A damaged annotation counts as none: then the object is not ours, and is looked at with every doubt. */
 const parse = (text: string | undefined): RecordEntries => {
   const value = jsonIn(text);
-  if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return {};
-  return Object.fromEntries(
+  if (!isMap(value) || value.format !== FORMAT || !isMap(value.parts)) return recordOf([]);
+  return recordOf(
     Object.entries(value.parts).flatMap(([part, entry]) =>
       isEntry(entry) ? [[part, readEntry(entry)] as const] : [],
     ),
@@ -94,11 +94,10 @@ export const readEntries = (text: string | undefined, landed: Instant | undefine
   const sent = instant(latest);
   const shown = landed === undefined ? sent : after(landed, TRUNCATED_MS);
   if (shown <= sent) return entries;
-  return Object.fromEntries(
-    Object.entries(entries).map(([part, entry]) => [
-      part,
-      entry.at === sent ? redated(entry, sent, shown) : entry,
-    ]),
+  return recordOf(
+    Object.entries(entries).map(
+      ([part, entry]) => [part, entry.at === sent ? redated(entry, sent, shown) : entry] as const,
+    ),
   );
 };
 

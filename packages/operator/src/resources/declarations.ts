@@ -1,5 +1,5 @@
 import { parseResources, type Resource, type Kind as ResourceName } from '@handover/core';
-import { type Labels, ownLabels, readYaml } from '@handover/engine';
+import { type Labels, nameAlone, ownLabels, readYaml } from '@handover/engine';
 import {
   type AnyInformer,
   Informer,
@@ -33,7 +33,8 @@ const labelsOf = (items: readonly KubeObject[]): ReadonlyMap<string, Labels> =>
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => [
         metadata.name ?? '',
-        { ...ownLabels(metadata.name ?? ''), ...metadata.labels },
+        // The name decides: a label that claims another is none of it.
+        { ...metadata.labels, ...ownLabels(metadata.name ?? '') },
       ]),
   );
 
@@ -118,7 +119,7 @@ export class CustomResources implements Declarations {
 
   namespaces(): ReadonlyMap<string, Labels> | undefined {
     const { only } = this.#options;
-    if (only !== undefined) return new Map(only.map((name) => [name, ownLabels(name)]));
+    if (only !== undefined) return new Map(only.map((name) => [name, nameAlone(name)]));
     return labelsOf(this.#namespaces?.list() ?? []);
   }
 

@@ -21,6 +21,7 @@ import {
   conflictOf,
   type InjectionOf,
   type InjectionRefusal,
+  type InjectionRequest,
   type Injections,
   quotedNames,
   syntheticBundle,
@@ -188,6 +189,19 @@ const bundleOfConfigMaps = async (
 
 const NOTHING: Injections = { bundles: [], refusals: [], follow: [] };
 
+/** An object that has a bundle of one Authority keeps it when its annotation is refused now: a distrust has to reach it. */
+const stillInjected = (
+  { entries }: ObjectProjection,
+  answer: InjectionRequest | undefined,
+  { whyNot }: Around,
+): InjectionRequest | undefined => {
+  if (answer?.refused === undefined || answer.source !== undefined) return answer;
+  const authorities = new Set(Object.values(entries).flatMap(({ record }) => Object.keys(record.revisions)));
+  const [authority] = authorities;
+  if (authority === undefined || authorities.size > 1 || whyNot(authority) !== undefined) return answer;
+  return { ...answer, source: { authority } };
+};
+
 const injectionsOf = async (
   declared: readonly Declared[],
   resources: readonly Resource[],
@@ -212,7 +226,8 @@ const injectionsOf = async (
     async (held) => {
       const wish = await injectionOf(held, around);
       const conflict = wish?.source === undefined ? undefined : conflictOf(held, takeOver);
-      return conflict === undefined ? wish : { refused: conflict, follow: wish?.follow };
+      const answer = conflict === undefined ? wish : { refused: conflict, follow: wish?.follow };
+      return stillInjected(held, answer, around);
     },
     injectedBy(bundles),
   );

@@ -16,6 +16,7 @@ test('no watch asks the API server for anything before its start', async () => {
       kube,
       compat: ['cainjector', 'service-ca', 'trust-manager'],
       serviceCaAuthority: 'default/mesh',
+      cainjectorNamespace: 'cert-manager',
       takeOver: false,
       bundles: { trustNamespace: 'cert-manager', secretTargets: false, defaultCas: () => ({ why: 'none' }) },
       onChange,

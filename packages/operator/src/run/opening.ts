@@ -17,6 +17,9 @@ import { WorkloadCache } from '../workloads/workload-cache.ts';
 import type { EventRouter } from './event-router.ts';
 import type { OperatorOptions } from './operator-options.ts';
 
+/** Where cert-manager and trust-manager are installed, unless the administrator says otherwise. */
+const CERT_MANAGER_NAMESPACE = 'cert-manager';
+
 export interface OpeningOptions {
   readonly operator: OperatorOptions;
   readonly kube: Kube;
@@ -56,6 +59,7 @@ export function openKubeHome({
   const { namespace, scope = {}, injection = {}, pods = {} } = operator;
   const { trustNamespace = namespace, namespaces, declarations: given } = scope;
   const { compat: honoured = [], serviceCaAuthority, takeOver = false } = injection;
+  const { cainjectorNamespace = CERT_MANAGER_NAMESPACE } = injection;
   const onChange = router.resourcesChanged;
   const declarations = given ?? new CustomResources({ kube, only: namespaces, onChange });
   const consumersFound = pods.found ?? given === undefined;
@@ -79,9 +83,10 @@ export function openKubeHome({
           kube,
           compat: honoured,
           serviceCaAuthority,
+          cainjectorNamespace,
           takeOver,
           bundles: {
-            trustNamespace: 'cert-manager',
+            trustNamespace: CERT_MANAGER_NAMESPACE,
             secretTargets: false,
             defaultCas: () => defaultCas.state,
             ...operator.bundles,
@@ -154,6 +159,7 @@ export function openKubeHome({
             signal: writeSignal,
             now: () => home.clock.now(),
             nudge: (id, fingerprint) => home.nudgeOf(id, fingerprint),
+            onRead: router.externallyHeldChanged,
           }),
     on: {
       change: router.objectChanged,

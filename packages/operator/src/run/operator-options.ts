@@ -23,6 +23,8 @@ export interface OperatorInjection {
   readonly compat?: readonly Compat[] | undefined;
   /** `namespace/name` of the Authority that stands in for service-ca's. */
   readonly serviceCaAuthority?: string | undefined;
+  /** Namespace in which a running cainjector counts. Default: cert-manager. */
+  readonly cainjectorNamespace?: string | undefined;
   /** Whether to take over fields that another controller manages. Default: they are left alone and named. */
   readonly takeOver?: boolean | undefined;
 }

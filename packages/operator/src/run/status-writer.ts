@@ -1,5 +1,6 @@
 import { API_VERSION, type Condition } from '@handover/core';
 import type { Kube } from '@handover/kube';
+import { printableIn } from '@handover/material';
 import { isCode } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { type Declared, RESOURCE_KINDS } from '../resources/declared.ts';
@@ -64,7 +65,8 @@ export class StatusWriter {
     const { uid } = declared;
     // What was written last is newer than what the resource had when it was resolved.
     const known = this.#written.get(uid)?.status ?? declared.status ?? {};
-    const status = withTimesOf(known, now);
+    // People read it with kubectl, and others wrote parts of it.
+    const status = printableIn(withTimesOf(known, now));
     if (textOf(status) === textOf(known)) this.#pending.delete(uid);
     else this.#pending.set(uid, { declared, status });
     // The timer may be that of a status whose writes fail: it delays no other.

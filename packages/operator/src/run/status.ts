@@ -6,13 +6,14 @@ import {
   type LeafResourceStatus,
   type LeafSeen,
   MOST_NAMED,
+  MOST_SENTENCES,
   type Note,
   type Plan,
   renewalDueAt,
   type TrustBundleResourceStatus,
   waitingText,
 } from '@handover/core';
-import { authorityStatus, idOf, type Observation } from '@handover/engine';
+import { type AuthorityStatus, authorityStatus, idOf, type Observation } from '@handover/engine';
 import { type Instant, instant, isoSeconds } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
 import type { Declared } from '../resources/declared.ts';
@@ -115,9 +116,49 @@ export const obstaclesIn = ({ seen }: Observation): readonly string[] => obstacl
 const obstaclesOf = (objects: Observation['seen']['objects']): readonly string[] =>
   objects.flatMap(({ id, obstacle }) => (obstacle === undefined ? [] : [`${id}: ${obstacle}`]));
 
+/**
+ * What `handover status`, `plan` and `rotate` show to people who may read Authorities and no Secrets. Of workloads in other namespaces only the
+ * blockers tell, and nothing that changes at each look, such as the time of a probe.
+ */
+const forReaders = (
+  { seen, record }: Observation,
+  plan: Plan,
+  { consumers, next }: Pick<AuthorityStatus, 'consumers' | 'next'>,
+): Pick<AuthorityResourceStatus, 'rotations' | 'consumers' | 'notes' | 'next' | 'history'> => {
+  const own = new Set(seen.consumers.flatMap(({ id, blocks }) => (blocks ? [id] : [])));
+  return {
+    rotations: (record?.state.ids ?? []).slice(-MOST_NAMED).map((id) => shortened(id, 256)),
+    consumers: consumers
+      .filter(({ name }) => own.has(name))
+      .slice(0, MOST_NAMED)
+      .map(({ name, kind, evidence, remark }) => ({
+        name: shortened(name),
+        kind,
+        ...(evidence === null ? {} : { evidence }),
+        ...(remark === undefined ? {} : { remark: shortened(remark) }),
+      })),
+    notes: ownNotes(plan.notes, seen.consumers)
+      .slice(0, MOST_SENTENCES)
+      .map(({ object, message }) => shortened(`${object}: ${message}`)),
+    next: next.slice(0, MOST_SENTENCES).map((text) => shortened(text)),
+    history: (record?.history ?? [])
+      .slice(-MOST_SENTENCES)
+      .map(({ at, step, generations, rotation, askedBy, why }) => ({
+        at: isoSeconds(at),
+        step,
+        generations,
+        ...(rotation === undefined ? {} : { rotation: shortened(rotation, 256) }),
+        ...(askedBy === undefined ? {} : { via: askedBy.via }),
+        ...(askedBy?.manager === undefined ? {} : { manager: shortened(askedBy.manager, 256) }),
+        why: shortened(why),
+      })),
+  };
+};
+
 /** Status of an Authority after a pass over it. */
 export const statusOfAuthority = (declared: Declared, observation: Observation, plan: Plan): AnyStatus => {
-  const { phase, generations, bundleHash, consumers, notReady } = authorityStatus(observation, plan);
+  const status = authorityStatus(observation, plan);
+  const { phase, generations, bundleHash, consumers, notReady } = status;
   // What lies elsewhere is reported where it lies: on the Leaf or the TrustBundle.
   const own = observation.seen.objects.filter(({ elsewhere }) => elsewhere !== true);
   const obstacles = obstaclesOf(own);
@@ -175,6 +216,7 @@ export const statusOfAuthority = (declared: Declared, observation: Observation, 
       ready: consumers.filter(({ name }) => !waiting.has(name)).length,
       waiting: consumers.filter(({ name }) => waiting.has(name)).length,
     },
+    ...forReaders(observation, plan, status),
     conditions: conditionsOf(
       declared,
       [ready, blocked, ...contended(own), ...notedIn(ownNotes(plan.notes, observation.seen.consumers))],

@@ -33,6 +33,13 @@ test('a stamp of another profile begins anew, and so does one of another workloa
   expect(stamps.undone('Deployment shop/api', at('3'), instant(2))).toBeUndefined();
 });
 
+test('stamps of one namespace, however many, make nothing be forgotten of another', () => {
+  const stamps = new ProfileStamps();
+  stamps.wrote(WEB, 'one', '1');
+  for (let i = 0; i < 5_000; i++) stamps.wrote(`Deployment evil/${i}`, 'one', '1');
+  expect(stamps.undone(WEB, at('2'), instant(1))).toMatchObject({ times: 1 });
+});
+
 test('of many thousand stamped workloads only the last ones are remembered', () => {
   const stamps = new ProfileStamps();
   for (let i = 0; i < 2_001; i++) stamps.wrote(`Deployment shop/${i}`, 'one', '1');

@@ -1,6 +1,7 @@
 import { type ProfileWorkload, TLS_PROFILE_HASH } from '@handover/core';
 import type { Instant } from '@handover/material';
-import type { Workload } from './workload.ts';
+import { FairMap } from '../objects/fair-map.ts';
+import { namespaceOfConsumer, type Workload } from './workload.ts';
 
 interface Written {
   readonly hash: string;
@@ -12,20 +13,17 @@ interface Written {
   readonly gone: boolean;
 }
 
-/** Workloads of deleted namespaces are forgotten in the end. */
+/** Of all namespaces. */
 const MOST_KNOWN = 2_000;
 
 /** Stamps of profiles that were written here, and which of them another program took off again. After a restart it begins empty. */
 export class ProfileStamps {
-  readonly #written = new Map<string, Written>();
+  readonly #written = new FairMap<Written>(MOST_KNOWN, namespaceOfConsumer);
 
   wrote(consumer: string, hash: string, before: string): void {
     const known = this.#written.get(consumer);
     const { times, last } = known?.hash === hash ? known : { times: 0, last: undefined };
-    this.#written.delete(consumer);
     this.#written.set(consumer, { hash, before, times, last, gone: false });
-    const [oldest] = this.#written.keys();
-    if (this.#written.size > MOST_KNOWN && oldest !== undefined) this.#written.delete(oldest);
   }
 
   /** By what the watch shows now. */

@@ -11,10 +11,11 @@ import type { AuthorityId, Rollouts } from '@handover/engine';
 import type { Kube, KubeErrorCode } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
 import { OperatorError } from '../error.ts';
+import { FairMap } from '../objects/fair-map.ts';
 import { Obstacles } from '../objects/obstacles.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { ProfileStamps } from './profile-stamps.ts';
-import { ROLLABLE, type Workload } from './workload.ts';
+import { namespaceOfConsumer, ROLLABLE, type Workload } from './workload.ts';
 import { WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
 /** The stamps of all authorities that a workload reads from, in one annotation: `ns/name=2.0.2-1a2b3c4d ns/other=1.0`. */
@@ -38,6 +39,9 @@ const withStamp = (text: string | undefined, authority: AuthorityId, stamp: Stam
     .map(([id, value]) => `${id}=${value}`)
     .join(' ');
 
+/** Of all namespaces; a workload that is deleted before the watch shows its stamp is forgotten in the end. */
+const MOST_STAMPED = 2_000;
+
 const LOST: ReadonlySet<string> = new Set<KubeErrorCode>(['KUBE_CONFLICT', 'KUBE_NOT_FOUND']);
 
 /** Rolls restart-only workloads by a stamp on their pod template, as `kubectl rollout restart` does. */
@@ -48,7 +52,7 @@ export class KubeRollouts implements Rollouts {
   readonly #signal: AbortSignal;
   readonly obstacles = new Obstacles();
   /** Versions that were stamped, until the watch shows what became of them. */
-  readonly #stamped = new Map<string, string>();
+  readonly #stamped = new FairMap<string>(MOST_STAMPED, namespaceOfConsumer);
   readonly #profileStamps = new ProfileStamps();
 
   constructor(kube: Kube, workloadCache: Workloads, now: () => Instant, signal: AbortSignal) {

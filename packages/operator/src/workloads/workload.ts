@@ -8,6 +8,10 @@ import { isReloaderImage } from './reloader.ts';
 export const ROLLABLE = ['Deployment', 'StatefulSet', 'DaemonSet'] as const;
 export type Rollable = (typeof ROLLABLE)[number];
 
+/** Of a consumer that is a workload: `Deployment namespace/name`. */
+export const namespaceOfConsumer = (consumer: string): string =>
+  consumer.slice(consumer.indexOf(' ') + 1).split('/', 1)[0] ?? '';
+
 /** All that is kept of a workload. */
 export interface Workload {
   readonly kind: Rollable;

@@ -134,12 +134,13 @@ export const lentIn = (
   cached: () => CertManagerView | undefined,
   read: (id: string) => unknown = () => {},
   kube: Partial<Kube> = {},
+  onRead?: (namespace: string) => void,
 ): ExternallyHeldCertificates => {
   const cluster = {
     cached,
     fresh: async () => cached(),
     secret: async (namespace: string, name: string) => {
-      read(`${namespace}/${name}`);
+      return (await read(`${namespace}/${name}`)) as undefined;
     },
   };
   return new ExternallyHeldCertificates({
@@ -148,6 +149,7 @@ export const lentIn = (
     signal: new AbortController().signal,
     now: () => NOW,
     nudge: () => {},
+    ...(onRead === undefined ? {} : { onRead }),
   });
 };
 

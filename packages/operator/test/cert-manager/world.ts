@@ -10,6 +10,8 @@ import { clusterOf, OperatorWorld, placeOf } from '../world.ts';
 import { type CsrAsked, csrOf } from './csr.ts';
 import { installCertManagerCrds, PlayedCertManager } from './played.ts';
 
+type Owner = NonNullable<KubeObject['metadata']['ownerReferences']>[number];
+
 /** An operator and the API of cert-manager; its namespaces are prod and team. */
 export class CertManagerWorld extends OperatorWorld {
   static override async open(): Promise<CertManagerWorld> {
@@ -74,13 +76,17 @@ export class CertManagerWorld extends OperatorWorld {
   async request(
     id: string,
     csr: CsrAsked,
-    { issuer = 'mesh', decided = 'Approved' }: { readonly issuer?: string; readonly decided?: string } = {},
+    {
+      issuer = 'mesh',
+      decided = 'Approved',
+      owner,
+    }: { readonly issuer?: string; readonly decided?: string; readonly owner?: Owner } = {},
   ): Promise<void> {
     const place = placeOf(id);
     await this.kube.create(certificateRequests, {
       apiVersion: CERT_MANAGER.apiVersion,
       kind: 'CertificateRequest',
-      metadata: place,
+      metadata: { ...place, ...(owner === undefined ? {} : { ownerReferences: [owner] }) },
       spec: { issuerRef: { ...ISSUER, name: issuer }, request: Buffer.from(csrOf(csr)).toString('base64') },
     });
     if (decided === '') return;

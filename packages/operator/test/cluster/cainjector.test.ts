@@ -12,7 +12,7 @@ let stage: Stage;
 let serial = 0;
 beforeAll(async () => {
   stage = await setStage();
-  stage.start('one', { injection: { compat: ['cainjector'] } });
+  stage.start('one', { injection: { compat: ['cainjector'], cainjectorNamespace: 'default' } });
 }, 120_000);
 afterAll(() => stage.stop());
 

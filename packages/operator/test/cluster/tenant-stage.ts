@@ -94,7 +94,11 @@ export const secret = (
 
 const LIVEZ_MS = 10_000;
 
-const startOperator = async (cluster: Cluster, kubeconfig: string): Promise<OperatorProcess> => {
+const startOperator = async (
+  cluster: Cluster,
+  kubeconfig: string,
+  flags: readonly string[],
+): Promise<OperatorProcess> => {
   const [port, page] = [await freePort(), await freePort()];
   const child: ChildProcess = spawn(
     process.execPath,
@@ -102,6 +106,7 @@ const startOperator = async (cluster: Cluster, kubeconfig: string): Promise<Oper
       PROGRAM,
       ...['operator', '--namespace', OPERATOR_NAMESPACE, '--kubeconfig', kubeconfig],
       ...['--health-address', `127.0.0.1:${port}`, '--dashboard-address', `127.0.0.1:${page}`],
+      ...flags,
     ],
     { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NODE_OPTIONS }, cwd: cluster.directory },
   );
@@ -144,8 +149,8 @@ const startOperator = async (cluster: Cluster, kubeconfig: string): Promise<Oper
 };
 
 /** What `handover install` prints, applied as printed. Nothing runs its Deployment here: the process below stands for it. */
-const install = async (cluster: Cluster): Promise<void> => {
-  const { code, stdout, stderr } = await start(['install', '--image', 'none']).ended;
+const install = async (cluster: Cluster, flags: readonly string[]): Promise<void> => {
+  const { code, stdout, stderr } = await start(['install', '--image', 'none', ...flags]).ended;
   if (code !== 0) throw new Error(stderr);
   const file = join(cluster.directory, 'install.yaml');
   writeFileSync(file, stdout);
@@ -187,7 +192,8 @@ const tenantRights: readonly object[] = [
   },
 ];
 
-export async function setTenantStage(): Promise<TenantStage> {
+/** `flags`: of the installation and of its operator. */
+export async function setTenantStage(...flags: readonly string[]): Promise<TenantStage> {
   buildCli();
   const cluster = await startCluster();
   const end = new AbortController();
@@ -200,12 +206,12 @@ export async function setTenantStage(): Promise<TenantStage> {
       metadata: { name: 'default', namespace: name },
     });
   };
-  await install(cluster);
+  await install(cluster, flags);
   await namespace(EVIL);
   await cluster.apply(...tenantRights);
   const tenant = await loadKubeConfig({ kubeconfig: cluster.kubeconfigFor('evil-admin') });
   const evil = connect(tenant, { signal: end.signal, rate: false });
-  const operator = await startOperator(cluster, await tokenConfig(cluster));
+  const operator = await startOperator(cluster, await tokenConfig(cluster), flags);
   return {
     cluster,
     admin,

@@ -30,7 +30,12 @@ if (isMainThread) {
     const told = JSON.parse(line);
     if (told.how === 'end') running.pop().terminate();
     else if (told.how === 'go') running.at(-1).postMessage('go');
-    else if (told.how === 'hooks') require('node:module').register('data:text/javascript,export const a = 1');
+    else if (told.how === 'stranger') {
+      const channel = new BroadcastChannel('handover-register');
+      for (const said of [undefined, null, 'hello', 7, {}, { thread: 1 }, { thread: 1, sources: [], started: 'no' }]) channel.postMessage(said);
+      channel.close();
+      setTimeout(() => console.log('said'), 100);
+    } else if (told.how === 'hooks') require('node:module').register('data:text/javascript,export const a = 1');
     else begin(told);
   }).on('close', () => process.exit());
 } else {
@@ -118,6 +123,13 @@ test('a worker thread without register makes a status file silent as soon as it 
   await expect
     .poll(() => said.err, { timeout: 20_000 })
     .toMatch(/THREAD_NOT_COVERED.*worker thread 1 of process/);
+});
+
+test('messages of other code on the channel of register neither end the program nor count', async () => {
+  const { tell, speaks, said } = await begin();
+  await tell('stranger');
+  await speaks();
+  expect(said.err).not.toContain('TypeError');
 });
 
 test('worker threads under register, and the thread of module hooks, do not make the status silent', async () => {

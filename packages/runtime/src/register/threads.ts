@@ -51,6 +51,17 @@ export function reportThread(shown: Shown, clock: Clock): void {
   report();
 }
 
+/** Any code of this process can write on the channel, another version of this package too: what is no report counts for nothing. */
+const reportIn = (data: unknown): ThreadReport | undefined => {
+  const { thread, sources, started } = (data ?? {}) as Partial<Record<keyof ThreadReport, unknown>>;
+  const isWhole =
+    typeof thread === 'number' &&
+    Array.isArray(sources) &&
+    Array.isArray(started) &&
+    started.every((one) => typeof one === 'number');
+  return isWhole ? (data as ThreadReport) : undefined;
+};
+
 /** In the main thread: what the threads of this process have loaded. */
 export class Threads {
   readonly #started = startedHere((thread) => this.#seen(thread));
@@ -63,7 +74,8 @@ export class Threads {
     this.#clock = clock;
     const channel = new BroadcastChannel(CHANNEL);
     channel.onmessage = (message: unknown) => {
-      const report = (message as { readonly data: ThreadReport }).data;
+      const report = reportIn((message as { readonly data: unknown }).data);
+      if (report === undefined) return;
       this.#heard.set(report.thread, report);
       for (const thread of report.started) this.#seen(thread);
       this.#changed();

@@ -19,9 +19,47 @@ const JOIN_MS = 1_000;
 /** Between binding a unix socket and listening on it. */
 const LISTEN_MS = 50;
 
+/** By default Node closes a connection that asks nothing after a minute, and checks for those every 30 s. */
+const LIMITS = {
+  requestTimeout: 5_000,
+  headersTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 8_192,
+} as const;
+
+const SILENCE_MS = 10_000;
+
+/**
+ * A connection beyond the limit takes the place of the oldest one that has asked nothing: connections held open on purpose lock no controller out.
+ * Those of siblings have a bound of their own.
+ */
+function keepNewest(server: Server): void {
+  const open = new Set<Socket>();
+  const asking = new Set<Socket>();
+  // A client that does not read its answer.
+  server.timeout = SILENCE_MS;
+  const forget = (socket: Socket): void => {
+    open.delete(socket);
+    asking.delete(socket);
+  };
+  server
+    .on('connection', (socket) => {
+      open.add(socket);
+      socket.once('close', () => forget(socket));
+      if (open.size <= MAX_CONNECTIONS) return;
+      for (const one of open) {
+        if (asking.has(one)) continue;
+        one.destroy();
+        return;
+      }
+    })
+    .on('request', ({ socket }) => asking.add(socket))
+    .on('upgrade', ({ socket }) => forget(socket.setTimeout(0)));
+}
+
 /** Answers `GET /handover/status` with the text. */
 export function documentServer(render: () => Promise<string>): Server {
-  const server = createServer({ requestTimeout: 5_000, maxHeaderSize: 8_192 }, (asked, response) => {
+  const server = createServer(LIMITS, (asked, response) => {
     const path = asked.url?.split('?', 1)[0];
     const isRead = asked.method === 'GET' || asked.method === 'HEAD';
     if (path !== STATUS_PATH || !isRead) {
@@ -41,21 +79,29 @@ export function documentServer(render: () => Promise<string>): Server {
     };
     render().then(send, () => response.writeHead(500, { connection: 'close' }).end());
   });
-  server.maxConnections = MAX_CONNECTIONS;
+  keepNewest(server);
   return server.unref();
 }
 
 /** Takes connections of siblings on the same server. `mayJoin` decides by the connection, `siblings` by the process id. */
 export function takeSiblings(server: Server, siblings: Siblings, mayJoin: (socket: Socket) => boolean): void {
-  server.maxConnections = MAX_CONNECTIONS + MAX_SIBLINGS;
+  let joined = 0;
   server.on('upgrade', ({ headers }, stream) => {
     const socket = stream as Socket;
     const pid = Number(headers[PID_HEADER]);
     const birth = headers[BIRTH_HEADER];
-    if (headers.upgrade !== UPGRADE || !Number.isSafeInteger(pid) || pid < 1 || !mayJoin(socket)) {
+    if (
+      headers.upgrade !== UPGRADE ||
+      !Number.isSafeInteger(pid) ||
+      pid < 1 ||
+      joined >= MAX_SIBLINGS ||
+      !mayJoin(socket)
+    ) {
       socket.destroy();
       return;
     }
+    joined++;
+    socket.once('close', () => joined--);
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${UPGRADE}\r\n\r\n`);
     if (Array.isArray(birth) || !siblings.accept(pid, birth, socket)) socket.destroy();
   });

@@ -11,7 +11,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { HandoverError } from '@handover/material';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { files, next, Scope } from '../../test/fixture.ts';
@@ -49,6 +49,26 @@ async function world() {
   token.on('kept', () => undefined);
   return { volume, trust, identity, token, sources: [trust, identity, token] };
 }
+
+test('a status port answers every question while 1,300 connections that ask nothing are held open', async () => {
+  const { sources } = await world();
+  const { port = 0 } = scope.add(
+    await serveStatus({ port: 0, host: '127.0.0.1', sources, signal: scope.signal }),
+  );
+  const idle: Socket[] = [];
+  for (let count = 0; count < 1_300; count++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    idle.push(socket);
+    if (count % 100 === 99) await once(socket, 'connect');
+    if (count % 130 === 129) expect((await ask({ host: '127.0.0.1', port })).status).toBe(200);
+  }
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, () => ask({ host: '127.0.0.1', port, agent: false })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  await eventually(() => idle.filter(({ closed }) => !closed).length <= 64);
+  for (const socket of idle) socket.destroy();
+});
 
 test('the status document says what is loaded: hash, anchors, leaf, loads, age, pod, and nothing secret', async () => {
   const { volume, trust, sources } = await world();

@@ -30,8 +30,9 @@ const readSnapshot = (
   files: Files,
   folder: string,
 ): { readonly data: Record<string, Uint8Array>; readonly unread: Record<string, string> } => {
-  const data: Record<string, Uint8Array> = {};
-  const unread: Record<string, string> = {};
+  // Names are of others: a file may be called `constructor`.
+  const data: Record<string, Uint8Array> = Object.create(null);
+  const unread: Record<string, string> = Object.create(null);
   for (const name of files.list(folder)) {
     if (name.startsWith('..')) continue;
     const path = `${folder}/${name}`;
@@ -244,7 +245,7 @@ const convert = async (
       plain.filter((name) => copied.includes(name)),
     );
   }
-  const data: Record<string, Uint8Array> = {};
+  const data: Record<string, Uint8Array> = Object.create(null);
   for (const name of plain) {
     const path = `${folder}/${name}`;
     const bytes = files.facts(path)?.kind === 'file' ? files.read(path) : undefined;

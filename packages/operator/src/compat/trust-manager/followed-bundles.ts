@@ -1,5 +1,5 @@
 import { type ForeignBundleSource, TRUST_MANAGER } from '@handover/core';
-import { type Selector, selects } from '@handover/engine';
+import { ownLabels, type Selector, selects } from '@handover/engine';
 import {
   type AnyInformer,
   configMaps,
@@ -53,7 +53,7 @@ const sourceSeen = (object: KubeObject): SourceSeen => ({
 
 const namespaceSeen = ({ metadata }: KubeObject): NamespaceSeen => ({
   name: metadata.name ?? '',
-  labels: metadata.labels ?? {},
+  labels: { ...metadata.labels, ...ownLabels(metadata.name ?? '') },
   going: metadata.deletionTimestamp !== undefined,
 });
 
