@@ -1,5 +1,12 @@
 import { restsText, waitGroups } from '@handover/core';
-import { type AuthorityStatus, type HookStatus, hookLine, type Status, unusableLine } from '@handover/engine';
+import {
+  type AuthorityStatus,
+  type ConsumerStatus,
+  type HookStatus,
+  hookLine,
+  type Status,
+  unusableLine,
+} from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount, printable } from '../printable.ts';
 import { timeLeft } from './waiting.ts';
@@ -48,8 +55,8 @@ const lastRotation = (history: readonly Step[] = []): readonly string[] => {
 
 const SHOWN = 10;
 
-const more = <T>(items: readonly T[], line: (item: T) => string): readonly string[] => [
-  ...items.slice(0, SHOWN).map(line),
+const more = <T>(items: readonly T[], line: (item: T) => string | readonly string[]): readonly string[] => [
+  ...items.slice(0, SHOWN).flatMap(line),
   ...(items.length > SHOWN ? [`    … and ${items.length - SHOWN} more (--json shows all)`] : []),
 ];
 
@@ -64,6 +71,20 @@ const dueLine = ({ blockedBy, dueAt }: AuthorityStatus, now: Instant | undefined
 
 const hookText = (hook: HookStatus, colours: boolean): string =>
   paint(printable(hookLine(hook)), hook.state === 'failed' ? 31 : 0, colours && hook.state === 'failed');
+
+const consumerLines = (
+  { name, evidence, at, remark, shows }: ConsumerStatus,
+  colours: boolean,
+): readonly string[] => {
+  const [worst] = shows;
+  const since = at === null ? '' : ` at ${at}`;
+  const first = `  consumer ${name}  ${evidence ?? 'no evidence yet'}${since}${remark === undefined ? '' : `; ${remark}`}`;
+  if (worst === undefined) return [first];
+  const instance = worst.instance === name ? '' : `${worst.instance} `;
+  const others = shows.length > 1 ? `; ${shows.length - 1} more (--json shows all)` : '';
+  const text = `${instance}${worst.text}, since ${worst.since}${others}`;
+  return [first, `    ${worst.wrong ? paint(text, 31, colours) : text}`];
+};
 
 const authorityLines = (
   authority: AuthorityStatus,
@@ -91,11 +112,7 @@ const authorityLines = (
         ? `    ${leaf.namespace}/${leaf.name}  CA generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
         : `    ${leaf.namespace}/${leaf.name}  ${paint('refused', 31, colours)}: ${leaf.refused}`,
     ),
-    ...more(
-      consumers,
-      ({ name, evidence, at, remark }) =>
-        `  consumer ${name}  ${evidence ?? 'no evidence yet'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
-    ),
+    ...more(consumers, (consumer) => consumerLines(consumer, colours)),
     ...restsText(authority.restsOnTime, { atRest: phase === 'Stable' }).map((phrase) => `  ${phrase}`),
     ...more(hooks, (hook) => `  ${hookText(hook, colours)}`),
     ...lastRotation(authority.history),

@@ -27,11 +27,14 @@ export {
   FOREIGN_SPEC,
   type InstanceSeen,
   type LeafSeen,
+  type NotServed,
   type ObjectSeen,
   type Observed,
   type Obstacle,
   type Proof,
   type Reload,
+  type Served,
+  type ServedLeaf,
   type ShownLeaf,
   sameObstacle,
   type Unread,
@@ -54,6 +57,14 @@ export { MOST_REISSUES, type Reissue } from './reissues.ts';
 export { type RestsOnTime, restsOnTime, restsText } from './rests-on-time.ts';
 export { type Retained, retainedText } from './retained.ts';
 export type { StampAction } from './rollouts.ts';
+export {
+  isServedWrong,
+  SERVING_STATES,
+  type Serving,
+  type ServingState,
+  sameServed,
+  servings,
+} from './served.ts';
 export { type Shown, shownFor } from './shown.ts';
 export { believedStamp, covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Standing, standings } from './standing.ts';

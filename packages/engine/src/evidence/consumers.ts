@@ -1,5 +1,5 @@
 import type { ConsumerSeen, InstanceSeen } from '@handover/core';
-import type { Instant } from '@handover/material';
+import { type Instant, instant } from '@handover/material';
 import { FairSemaphore } from '../scheduling/fair-semaphore.ts';
 import { liesElsewhere, ownBundleOf } from '../snapshot/catalogue.ts';
 import { LOOK_LASTS, within } from '../snapshot/deadlines.ts';
@@ -10,6 +10,7 @@ import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
 import type { Issued } from './read-document.ts';
+import { FirstServed } from './served.ts';
 import { Wavering } from './wavering.ts';
 import { type DeclaredConsumer, isAsked, type Locator } from './whereabouts.ts';
 
@@ -56,6 +57,7 @@ export class DeclaredConsumers implements EvidenceSource {
   readonly #locator: Locator;
   readonly #semaphore: FairSemaphore;
   readonly #wavering = new Wavering();
+  readonly #served = new FirstServed();
 
   constructor(tools: ProbeTools, locator: Locator) {
     this.#tools = tools;
@@ -79,7 +81,7 @@ export class DeclaredConsumers implements EvidenceSource {
           clock,
           LOOK_LASTS.consumersMs,
           this.#look(responsibilities, consumer, locate, record && { record, now, issuers }, until),
-          () => ({ instances: [instanceOf(consumer.name, silent(LATE))] }),
+          () => this.#alone(responsibilities, consumer, silent(LATE, now, 'timeout')),
         );
         const expects = expectedLeaf(responsibilities, consumer);
         return {
@@ -107,6 +109,16 @@ export class DeclaredConsumers implements EvidenceSource {
       : seen;
   }
 
+  /** A consumer of which nothing is known but this. */
+  #alone({ id }: Responsibilities, { name }: DeclaredConsumer, shown: ProcessShown): Shown {
+    return { instances: [instanceOf(name, this.#dated(`${id} ${name} 0`, shown))] };
+  }
+
+  #dated(process: string, shown: ProcessShown): ProcessShown {
+    const { served } = shown;
+    return served === undefined ? shown : { ...shown, served: this.#served.since(process, served) };
+  }
+
   async #look(
     responsibilities: Responsibilities,
     consumer: DeclaredConsumer,
@@ -118,10 +130,11 @@ export class DeclaredConsumers implements EvidenceSource {
     if (!isAsked(consumer)) return { instances: [] };
     if (issued === undefined)
       return {
-        instances: [instanceOf(name, silent('the authority does not exist yet'))],
+        instances: [instanceOf(name, silent('the authority does not exist yet', instant(0), 'pending'))],
       };
     const found = await locate(consumer);
-    if ('refused' in found) return { instances: [instanceOf(name, silent(found.refused))] };
+    if ('refused' in found)
+      return this.#alone(responsibilities, consumer, silent(found.refused, issued.now, 'not-asked'));
     const { id, authority, oneOwner } = responsibilities;
     const share = oneOwner ? id : authority.metadata.namespace;
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
@@ -132,10 +145,11 @@ export class DeclaredConsumers implements EvidenceSource {
         const one = await this.#semaphore.take(share, async () =>
           clock.monotonic() < until
             ? askProcess(endpoint, { ...issued, authority: id, otherLeaf }, this.#tools)
-            : silent('it was not asked in time; the next look asks it'),
+            : silent('it was not asked in time; the next look asks it', issued.now, 'timeout'),
         );
         const key = `${id} ${name} ${endpoint.uid ?? index}`;
-        return this.#wavering.weigh(key, one, issued.record, reloadWithin, clock.monotonic());
+        const weighed = this.#wavering.weigh(key, one, issued.record, reloadWithin, clock.monotonic());
+        return this.#dated(key, weighed);
       }),
     );
     return {
@@ -147,11 +161,12 @@ export class DeclaredConsumers implements EvidenceSource {
   }
 }
 
-const instanceOf = (uid: string, { proofs, unread }: ProcessShown): InstanceSeen => ({
+const instanceOf = (uid: string, { proofs, unread, served }: ProcessShown): InstanceSeen => ({
   uid,
   createdAt: undefined,
   ready: true,
   stamp: undefined,
   proofs,
   unread,
+  ...(served === undefined ? {} : { served }),
 });

@@ -1,9 +1,10 @@
-import { type Phase, type Plan, standings } from '@handover/core';
-import type { Instant } from '@handover/material';
+import { type Phase, type Plan, type ServingState, standings } from '@handover/core';
+import { type Instant, instant } from '@handover/material';
 import type { ObjectId } from '../snapshot/home.ts';
 import { hasAsked } from '../snapshot/outputs.ts';
 import { digestOf } from '../snapshot/stored-object.ts';
 import type { Observation } from './observe.ts';
+import { servingsIn } from './servings.ts';
 
 export interface LeafValidity {
   readonly notBefore: Instant;
@@ -33,6 +34,14 @@ export interface Vitals {
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
   /** Number of consumers by kind of evidence; `none`: none yet. */
   readonly evidence: ReadonlyMap<string, number>;
+  /** What each consumer that is asked serves, the worst of its processes. */
+  readonly served: readonly {
+    readonly consumer: string;
+    readonly state: ServingState;
+    readonly wrong: boolean;
+    /** The earliest of its leaves; undefined: none is seen. */
+    readonly notAfter: Instant | undefined;
+  }[];
 }
 
 const phaseSince = ({ record }: Observation, phase: Phase): Instant | undefined => {
@@ -78,6 +87,19 @@ export function vitalsOf(observation: Observation, { phase, blockedBy, retained 
     ],
     blockers: [...waitedFor].map(([consumer, since]) => ({ consumer, since })),
     evidence,
+    served: [...servingsIn(observation)].flatMap(([consumer, all]) => {
+      const [worst] = all;
+      if (worst === undefined) return [];
+      const ends = all.flatMap(({ leaf }) => leaf?.notAfter ?? []);
+      return [
+        {
+          consumer,
+          state: worst.state,
+          wrong: worst.wrong,
+          notAfter: ends.length === 0 ? undefined : instant(Math.min(...ends)),
+        },
+      ];
+    }),
   };
 }
 

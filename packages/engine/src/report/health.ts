@@ -1,11 +1,13 @@
 import { type Blocker, type Plan, renewalDueAt, rotationDueAt, waitingText } from '@handover/core';
 import type { Duration, Instant } from '@handover/material';
 import type { Observation } from '../observe/observe.ts';
+import { servingsIn } from '../observe/servings.ts';
 import type { Unusable } from '../snapshot/catalogue.ts';
 import { type HookStatus, hookStanding } from '../snapshot/hook-status.ts';
 import { hooksIn } from '../snapshot/hooks.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { alteredIn } from './damage.ts';
+import { servingRemedy } from './servings.ts';
 import type { AuthorityStanding } from './status.ts';
 import { unusableLine } from './unusable.ts';
 
@@ -92,6 +94,22 @@ const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Health
   return stuck.length === 0 ? [] : [{ severity: 'warning', text: `blocked: ${waitingText(stuck)}` }];
 };
 
+const NAMED = 3;
+/** A server of another namespace is the business of its owners: docs/decisions/0401. */
+const servedWrong = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] => {
+  const blocking = new Set(observation.seen.consumers.flatMap(({ id, blocks }) => (blocks ? [id] : [])));
+  return [...servingsIn(observation)].flatMap(([consumer, all]) => {
+    const wrong = blocking.has(consumer) ? all.filter((one) => one.wrong) : [];
+    return wrong.slice(0, NAMED).map((one) => ({
+      severity:
+        one.state === 'older' || one.reason === 'not-asked' || one.reason === 'unread'
+          ? ('warning' as const)
+          : ('critical' as const),
+      text: `${one.instance === consumer ? consumer : `${consumer} (${one.instance})`} ${one.text}${wrong.length > NAMED ? `, and ${wrong.length - 1} more of it` : ''}; ${servingRemedy(one)}`,
+    }));
+  });
+};
+
 const damageIn = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] =>
   alteredIn(observation).map(({ object, problem }) => ({
     severity: 'critical',
@@ -124,6 +142,7 @@ export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds):
   const found: readonly (Omit<HealthFinding, 'authority'> | undefined)[] = [
     ...status.notReady.map((text) => ({ severity: 'critical' as const, text })),
     ...damageIn(observation),
+    ...servedWrong(observation),
     ...datesOf(standing, thresholds),
     ...(seen.clockDoubt === undefined
       ? []

@@ -1,4 +1,4 @@
-import type { Closeness, EvidenceKind, RestsOnTime } from '@handover/core';
+import type { Closeness, EvidenceKind, NotServed, RestsOnTime, ServingState } from '@handover/core';
 import type { HistoryStatus } from '../ledger/history.ts';
 import type { Unusable } from '../snapshot/catalogue.ts';
 import type { HookStatus } from '../snapshot/hook-status.ts';
@@ -27,6 +27,8 @@ export interface AuthorityStatus {
     readonly consumer: string;
     readonly waitsFor: string;
     readonly since: string;
+    /** What the consumer serves meanwhile, read after its name. */
+    readonly shows?: string;
   }[];
   readonly leaves: readonly LeafReport[];
   readonly consumers: readonly ConsumerStatus[];
@@ -60,6 +62,29 @@ export interface LeafReport {
   readonly refused?: string;
 }
 
+/** What one process of a consumer serves now, or why nothing is seen of it. */
+export interface ServingStatus {
+  readonly instance: string;
+  readonly state: ServingState;
+  /** Object that the certificate is of, or should be of. */
+  readonly object: string | null;
+  /** CA generation that signed it; null: none of this Authority. */
+  readonly generation: number | null;
+  readonly names: readonly string[];
+  readonly fingerprint: string | null;
+  readonly notAfter: string | null;
+  /** Why there is no certificate. */
+  readonly reason: NotServed | null;
+  /** When it was asked last. */
+  readonly at: string;
+  /** Since when it has served the same, or nothing for the same reason, as far as it was watched. */
+  readonly since: string;
+  /** Clients are refused now, or will be. */
+  readonly wrong: boolean;
+  /** The same as a sentence without its subject. */
+  readonly text: string;
+}
+
 export interface ConsumerStatus {
   readonly name: string;
   readonly kind: string;
@@ -69,6 +94,8 @@ export interface ConsumerStatus {
   readonly at: string | null;
   /** Such as `trusts CA generation 1 until restarted`. */
   readonly remark?: string;
+  /** What its processes serve now, the worst first, at most 50; none: it is not asked. */
+  readonly shows: readonly ServingStatus[];
 }
 
 export interface Status {

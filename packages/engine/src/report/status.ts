@@ -27,6 +27,7 @@ import {
 import { resolveProfile } from '../act/profile.ts';
 import { historyOf } from '../ledger/history.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
+import { servingsIn } from '../observe/servings.ts';
 import { profileObjectOf, targetsOf, type Unusable } from '../snapshot/catalogue.ts';
 import type { AuthorityId, ObjectId } from '../snapshot/home.ts';
 import { hookNamed } from '../snapshot/hook-status.ts';
@@ -34,6 +35,7 @@ import { trustedOf } from '../snapshot/shared-bundles.ts';
 import type { ReadSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 import { alteredIn, damageOf, staticDamage } from './damage.ts';
+import { servingStatuses } from './servings.ts';
 import { remarksOn } from './settings-without-effect.ts';
 import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
@@ -196,20 +198,22 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
     hashes.set(key, hash);
     return hash;
   };
+  const shown = servingsIn(observation);
   return seen.consumers.map((consumer): ConsumerStatus => {
     const { by, at, trustsUntilRestarted: old } = standing.get(consumer.id) ?? {};
-    const shown = proofOf(consumer);
-    const since = at ?? (by === undefined || by === shown?.by ? shown?.at : undefined);
+    const proof = proofOf(consumer);
+    const since = at ?? (by === undefined || by === proof?.by ? proof?.at : undefined);
     const anchors = consumer.instances
       .flatMap(({ proofs }) => proofs)
       .find(({ complete, anchors: all = [] }) => complete === true && all.length > 0)?.anchors;
     return {
       name: consumer.id,
       kind: consumer.reload,
-      evidence: by ?? shown?.by ?? null,
+      evidence: by ?? proof?.by ?? null,
       hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
       ...remarkOf(consumer, old),
+      shows: servingStatuses(shown.get(consumer.id) ?? []),
     };
   });
 };
