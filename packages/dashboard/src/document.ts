@@ -1,8 +1,8 @@
 import type { Role } from '@handover/core';
 import type { AuthorityStatus, Status } from '@handover/engine';
 
-/** `waits`: it verifies, and one of the two sides has not confirmed yet. */
-export type ShownVerdict = 'ok' | 'waits' | 'fails';
+/** `assumed`: it verifies if the owners of both sides are right. `waits`: it verifies, and one of the two sides has not confirmed yet. */
+export type ShownVerdict = 'ok' | 'assumed' | 'waits' | 'fails';
 
 export interface Cell {
   readonly now: ShownVerdict;

@@ -1,4 +1,4 @@
-import { restsText, waitGroups } from '@handover/core';
+import { evidenceText, restsText, standsOn, waitGroups } from '@handover/core';
 import {
   type AuthorityStatus,
   type ConsumerStatus,
@@ -15,6 +15,13 @@ type Step = NonNullable<AuthorityStatus['history']>[number];
 
 const MOST_STEPS = 5;
 
+const STANDS_WORDS = {
+  shown: 'shown',
+  assumed: 'assumed',
+  notNeeded: 'not needed',
+  none: 'without evidence',
+} as const;
+
 const askedBy = ({ askedBy: asker }: Step): string => {
   if (asker === undefined) return '';
   const { via, user, uid, manager } = asker;
@@ -23,9 +30,16 @@ const askedBy = ({ askedBy: asker }: Step): string => {
   return manager === undefined ? `, requested by ${via}` : `, requested by ${manager} (${via})`;
 };
 
+/** "[5 shown: 3 probed, 2 restarted; 1 assumed: 1 settled]". */
 const evidence = ({ counts = {} }: Step): string => {
-  const kinds = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
-  return kinds.length === 0 ? '' : ` [${kinds.join(', ')}]`;
+  const groups = (['shown', 'assumed', 'notNeeded', 'none'] as const).flatMap((stands) => {
+    const kinds = Object.entries(counts).filter(([kind]) => standsOn(kind) === stands);
+    if (kinds.length === 0) return [];
+    const sum = kinds.reduce((total, [, count]) => total + count, 0);
+    const all = kinds.map(([kind, count]) => `${count} ${kind}`).join(', ');
+    return [`${sum} ${STANDS_WORDS[stands]}${stands === 'none' ? '' : `: ${all}`}`];
+  });
+  return groups.length === 0 ? '' : ` [${groups.join('; ')}]`;
 };
 
 const WHAT = {
@@ -73,12 +87,12 @@ const hookText = (hook: HookStatus, colours: boolean): string =>
   paint(printable(hookLine(hook)), hook.state === 'failed' ? 31 : 0, colours && hook.state === 'failed');
 
 const consumerLines = (
-  { name, evidence, at, remark, shows }: ConsumerStatus,
+  { name, evidence: by, stands, at, remark, shows }: ConsumerStatus,
   colours: boolean,
 ): readonly string[] => {
   const [worst] = shows;
   const since = at === null ? '' : ` at ${at}`;
-  const first = `  consumer ${name}  ${evidence ?? 'no evidence yet'}${since}${remark === undefined ? '' : `; ${remark}`}`;
+  const first = `  consumer ${name}  ${paint(stands === 'assumed' ? `assumed (${by})` : (by ?? 'no evidence yet'), 33, colours && stands === 'assumed')}${since}${remark === undefined ? '' : `; ${remark}`}`;
   if (worst === undefined) return [first];
   const instance = worst.instance === name ? '' : `${worst.instance} `;
   const others = shows.length > 1 ? `; ${shows.length - 1} more (--json shows all)` : '';
@@ -112,6 +126,7 @@ const authorityLines = (
         ? `    ${leaf.namespace}/${leaf.name}  CA generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
         : `    ${leaf.namespace}/${leaf.name}  ${paint('refused', 31, colours)}: ${leaf.refused}`,
     ),
+    ...(consumers.length === 0 ? [] : [`  consumers: ${evidenceText(authority.evidence)}`]),
     ...more(consumers, (consumer) => consumerLines(consumer, colours)),
     ...restsText(authority.restsOnTime, { atRest: phase === 'Stable' }).map((phrase) => `  ${phrase}`),
     ...more(hooks, (hook) => `  ${hookText(hook, colours)}`),

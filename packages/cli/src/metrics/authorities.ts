@@ -1,4 +1,4 @@
-import { type Phase, SERVING_STATES } from '@handover/core';
+import { type Phase, SERVING_STATES, STANDS_ON } from '@handover/core';
 import type { LeafValidity, Vitals } from '@handover/engine';
 import { Gauge, type Registry } from 'prom-client';
 import { METRICS, type MetricName } from './names.ts';
@@ -124,7 +124,10 @@ export class AuthorityGauges {
     gauge(
       'consumers',
       each(({ vitals }, labels) =>
-        [...vitals.evidence].map(([evidence, count]) => [{ ...labels, evidence }, count]),
+        [...vitals.evidence].map(([evidence, count]) => [
+          { ...labels, evidence, stands: evidence === 'none' ? 'none' : STANDS_ON[evidence] },
+          count,
+        ]),
       ),
     );
     gauge(

@@ -62,8 +62,8 @@ export const METRICS = {
   ],
   consumers: [
     'handover_consumers',
-    'Consumers of an Authority, by evidence that they have loaded their files.',
-    ['authority', 'evidence'],
+    "Consumers of an Authority, by evidence that they have loaded their files, and by what that stands on: shown, assumed (an owner's word), notNeeded or none.",
+    ['authority', 'evidence', 'stands'],
   ],
   shownExpiry: [
     'handover_consumer_shown_expiry_timestamp_seconds',

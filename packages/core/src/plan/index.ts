@@ -10,7 +10,17 @@ export {
   withRole,
 } from './authority.ts';
 export { desired, EXPIRY_GRACE } from './desired.ts';
-export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.ts';
+export {
+  byStrength,
+  countEvidence,
+  EVIDENCE_KINDS,
+  type EvidenceCounts,
+  type EvidenceKind,
+  evidenceText,
+  STANDS_ON,
+  type StandsOn,
+  standsOn,
+} from './evidence-kind.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export {

@@ -1,4 +1,4 @@
-import { type Phase, type Plan, type ServingState, standings } from '@handover/core';
+import { type EvidenceKind, type Phase, type Plan, type ServingState, standings } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { ObjectId } from '../snapshot/home.ts';
 import { hasAsked } from '../snapshot/outputs.ts';
@@ -33,7 +33,7 @@ export interface Vitals {
   /** Each consumer once, however many of its objects block the step. */
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
   /** Number of consumers by kind of evidence; `none`: none yet. */
-  readonly evidence: ReadonlyMap<string, number>;
+  readonly evidence: ReadonlyMap<EvidenceKind | 'none', number>;
   /** What each consumer that is asked serves, the worst of its processes. */
   readonly served: readonly {
     readonly consumer: string;
@@ -56,7 +56,7 @@ const validity = (leaf: LeafValidity | undefined): LeafValidity | undefined =>
 export function vitalsOf(observation: Observation, { phase, blockedBy, retained }: Plan): Vitals {
   const { seen, responsibilities, record, now } = observation;
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const evidence = new Map<string, number>();
+  const evidence = new Map<EvidenceKind | 'none', number>();
   for (const { by = 'none' } of standings(seen, responsibilities.policy, now))
     evidence.set(by, (evidence.get(by) ?? 0) + 1);
   const waitedFor = new Map<string, Instant>();

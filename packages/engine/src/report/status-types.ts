@@ -1,4 +1,12 @@
-import type { Closeness, EvidenceKind, NotServed, RestsOnTime, ServingState } from '@handover/core';
+import type {
+  Closeness,
+  EvidenceCounts,
+  EvidenceKind,
+  NotServed,
+  RestsOnTime,
+  ServingState,
+  StandsOn,
+} from '@handover/core';
 import type { HistoryStatus } from '../ledger/history.ts';
 import type { Unusable } from '../snapshot/catalogue.ts';
 import type { HookStatus } from '../snapshot/hook-status.ts';
@@ -32,6 +40,8 @@ export interface AuthorityStatus {
   }[];
   readonly leaves: readonly LeafReport[];
   readonly consumers: readonly ConsumerStatus[];
+  /** How many consumers have shown what they loaded, and for how many that is assumed, by their owner's word. */
+  readonly evidence: EvidenceCounts;
   /** Consumers for which a rotation takes the time since a write as evidence, because nothing shows what they have loaded. */
   readonly restsOnTime: readonly RestsOnTime[];
   /** Hooks that tell programs of its files. */
@@ -90,6 +100,8 @@ export interface ConsumerStatus {
   readonly kind: string;
   /** Its weakest evidence; null: none yet. */
   readonly evidence: EvidenceKind | null;
+  /** What that stands on: `shown`, `assumed` (its owner's word), `notNeeded` or `none`. */
+  readonly stands: StandsOn | 'none';
   readonly hash: string | null;
   readonly at: string | null;
   /** Such as `trusts CA generation 1 until restarted`. */

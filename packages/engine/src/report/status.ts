@@ -2,6 +2,7 @@ import {
   byStrength,
   type Closeness,
   type ConsumerSeen,
+  countEvidence,
   explain,
   MOST_NAMED,
   type NotReady,
@@ -13,6 +14,7 @@ import {
   plan,
   restsOnTime,
   standings,
+  standsOn,
 } from '@handover/core';
 import {
   bundleOf,
@@ -87,6 +89,7 @@ export const authorityStatus = (
   const trusted = record === undefined ? [] : trustedOf(record);
   const problems = reasons.map(({ why }) => why);
   const due = dueIn(observation, made);
+  const consumers = consumersOf(observation);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const held = [...responsibilities.leaves].map(([secret, leaf]): LeafReport => {
     const object = objects.get(secret);
@@ -130,7 +133,8 @@ export const authorityStatus = (
       .slice(0, MOST_NAMED)
       .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
-    consumers: consumersOf(observation),
+    consumers,
+    evidence: countEvidence(consumers.map(({ evidence }) => [evidence, 1])),
     restsOnTime: restsOnTime(seen, responsibilities.policy),
     hooks: observation.hooks,
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
@@ -210,6 +214,7 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
       name: consumer.id,
       kind: consumer.reload,
       evidence: by ?? proof?.by ?? null,
+      stands: standsOn(by ?? proof?.by),
       hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
       ...remarkOf(consumer, old),
