@@ -27,9 +27,11 @@ const Track = ({ part }: { part: AuthorityPart }) => {
                 min={0}
                 max={Math.max(all, 1)}
                 value={shown}
-                aria-label={`${shown} of ${all} consumers are not awaited: ${words}`}
+                aria-label={`${shown} of ${all} consumers: ${words}`}
               />
-              <span>{words}</span>
+              <span>
+                {shown} of {all} consumers: {words}
+              </span>
             </span>
           )}
         </li>

@@ -92,7 +92,7 @@ export interface About {
   readonly note: string | null;
 }
 
-export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>;
+export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'run' | 'remarks'>;
 
 /**
  * `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. Resources that cannot be used

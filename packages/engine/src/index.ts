@@ -76,7 +76,9 @@ export {
   findingOf,
   findingsIn,
   type HealthFinding,
+  idleIn,
   otherHooksIn,
+  runFindings,
   type Severity,
   type Thresholds,
 } from './report/health.ts';

@@ -148,6 +148,9 @@ export const showStatus = (status: Status, colours: boolean, now?: Instant): str
       `TLS profile ${namespace}/${name}  ${type}${written ? '' : '  not written'}`,
       ...problems.map((problem) => `    ${problem}`),
     ]),
+    ...more(status.run?.problems ?? [], ({ code, message, since }) =>
+      paint(printable(`${code}: ${message} (since ${since})`), 31, colours),
+    ),
     ...more(status.remarks, (remark) => remark),
   ];
   // Colours are the only escapes: names come from files of other users.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
-import { type Clock, duration } from '@handover/material';
+import { type Clock, duration, instant } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
@@ -18,6 +18,7 @@ import type { Issuer, Keyring } from '../snapshot/keyring.ts';
 import { localKeyring } from '../snapshot/local-key.ts';
 import { type Meters, NO_METERS } from '../snapshot/meters.ts';
 import { OutputPreparer } from '../snapshot/outputs.ts';
+import type { RunReport } from '../snapshot/run-report.ts';
 import {
   type EvidenceSource,
   type HomeClock,
@@ -54,9 +55,11 @@ import {
   type HeldLock,
   type LockOptions,
   type LockTimes,
+  lastTouched,
   lockHolder,
   takeLock,
 } from './state/lock.ts';
+import { RunRecord, readRunRecord } from './state/run-record.ts';
 import { SteadyClock } from './state/steady-clock.ts';
 
 export interface DirectoryOptions {
@@ -93,6 +96,7 @@ export class DirectoryHome implements Home {
   readonly teller: DirectoryHooks;
   readonly hookRecords: HookRecords;
   readonly hookRequests: HookRequests;
+  readonly runRecord: RunRecord;
   readonly rollouts: Rollouts;
   readonly clock: HomeClock;
   readonly timers: Clock;
@@ -150,6 +154,7 @@ export class DirectoryHome implements Home {
       self: processHere(),
     };
     this.hookRecords = new HookRecords(files, `${this.state}/reloads`);
+    this.runRecord = new RunRecord(files, this.state, () => this.clock.now(), timers);
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
     this.hooks = new DirectoryHooks({
       clock: timers,
@@ -183,6 +188,7 @@ export class DirectoryHome implements Home {
         withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       ),
       hooks: this.hookRecords,
+      run: () => this.runReport(),
       outputs: new OutputPreparer(timers, new FilePasswords(this.far, this.path, this.#uid)),
       facts: {
         consumersFound: false,
@@ -281,6 +287,19 @@ export class DirectoryHome implements Home {
     return true;
   }
 
+  /** Whether a process works here, when one did last, and what fails. */
+  runReport(): RunReport {
+    const holder = this.holder();
+    const recorded = readRunRecord(this.files, this.state);
+    const touched = holder === undefined ? lastTouched(this.#lock) : undefined;
+    const lastAt = Math.max(recorded?.at ?? Number.NEGATIVE_INFINITY, touched ?? Number.NEGATIVE_INFINITY);
+    return {
+      pid: holder?.stays === true ? holder.pid : undefined,
+      lastAt: Number.isFinite(lastAt) ? instant(lastAt) : undefined,
+      problems: recorded?.problems ?? [],
+    };
+  }
+
   /** The process that holds the lock now. */
   holder(): ReturnType<typeof lockHolder> {
     return lockHolder(this.#lock);
@@ -306,6 +325,7 @@ export class DirectoryHome implements Home {
         // Their results are written under the lock.
         await this.hooks.idle();
         await this.objects.idle();
+        await this.runRecord.save();
         await this.#release(lock);
       },
     };

@@ -110,6 +110,22 @@ export interface ConsumerStatus {
   readonly shows: readonly ServingStatus[];
 }
 
+/** What the process that works here, or the last that did, knows of itself. */
+export interface RunStatus {
+  /** The `handover run` that works here; null: none. */
+  readonly pid: number | null;
+  /** When a process worked here last; null: not known. */
+  readonly lastAt: string | null;
+  /** Work that failed and has not succeeded since. */
+  readonly problems: readonly {
+    readonly what: string;
+    readonly code: string;
+    readonly message: string;
+    readonly since: string;
+    readonly at: string;
+  }[];
+}
+
 export interface Status {
   readonly authorities: readonly AuthorityStatus[];
   /** Resources that are invalid or name one that is not declared, and Authorities whose state cannot be used. */
@@ -134,6 +150,8 @@ export interface Status {
     readonly written: boolean;
     readonly problems: readonly string[];
   }[];
+  /** Null: this home does not record it. */
+  readonly run: RunStatus | null;
   /** Settings that have no effect. */
   readonly remarks: readonly string[];
 }

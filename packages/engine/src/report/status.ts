@@ -39,7 +39,7 @@ import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts'
 import { alteredIn, damageOf, staticDamage } from './damage.ts';
 import { servingStatuses } from './servings.ts';
 import { remarksOn } from './settings-without-effect.ts';
-import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
+import type { AuthorityStatus, ConsumerStatus, LeafReport, RunStatus, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
 import { survey, unusableLine } from './unusable.ts';
 import { answer, type Verdicts } from './verify.ts';
@@ -306,11 +306,21 @@ export async function statusOf(read: ReadSnapshot, only?: AuthorityId): Promise<
   };
 }
 
+const runStatus = ({ run }: Snapshot): RunStatus | null => {
+  if (run === undefined) return null;
+  const { pid = null, lastAt, problems } = run();
+  return {
+    pid,
+    lastAt: lastAt === undefined ? null : iso(lastAt),
+    problems: problems.map((one) => ({ ...one, since: iso(one.since), at: iso(one.at) })),
+  };
+};
+
 /** The status of everything that belongs to no authority. */
 export async function restOfStatus(
   snapshot: Snapshot,
   said: readonly Unusable[] = [],
-): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
+): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'run' | 'remarks'>> {
   const { catalogue } = snapshot;
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
@@ -347,5 +357,5 @@ export async function restOfStatus(
     ...damaged.slice(0, MOST_NAMED),
     ...remarksOn(catalogue, snapshot.facts.consumersFound, said),
   ];
-  return { trustBundles, tlsProfiles, remarks };
+  return { trustBundles, tlsProfiles, run: runStatus(snapshot), remarks };
 }
