@@ -60,6 +60,7 @@ import {
   takeLock,
 } from './state/lock.ts';
 import { RunRecord, readRunRecord } from './state/run-record.ts';
+import { SeenConsumers } from './state/seen-consumers.ts';
 import { SteadyClock } from './state/steady-clock.ts';
 
 export interface DirectoryOptions {
@@ -73,6 +74,8 @@ export interface DirectoryOptions {
   readonly evidence?: EvidenceSource;
   /** How long hooks may take. */
   readonly hookTimes?: HookTimes | undefined;
+  /** Without the lock nothing is issued, not even a canary. Default: false. */
+  readonly readsUntilLocked?: boolean | undefined;
   readonly trustNamespace?: string;
   /** Default: the resolver of this machine. */
   readonly resolveName?: ResolveName;
@@ -97,6 +100,7 @@ export class DirectoryHome implements Home {
   readonly hookRecords: HookRecords;
   readonly hookRequests: HookRequests;
   readonly runRecord: RunRecord;
+  readonly seenConsumers: SeenConsumers;
   readonly rollouts: Rollouts;
   readonly clock: HomeClock;
   readonly timers: Clock;
@@ -126,7 +130,13 @@ export class DirectoryHome implements Home {
     this.issuer = issuerWith(keys, this.random);
     this.meters = meters;
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
-    const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
+    const canaries = new Canaries({
+      keyring: this.keyring,
+      keys,
+      random: this.random,
+      log,
+      ...(options.readsUntilLocked === true ? { mayIssue: () => this.#held !== undefined } : {}),
+    });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#lock = { files: this.files, directory: this.state, clock: timers, times: options.lock };
     this.far = options.far ?? untrustedFiles(this.files, timers);
@@ -154,6 +164,7 @@ export class DirectoryHome implements Home {
       self: processHere(),
     };
     this.hookRecords = new HookRecords(files, `${this.state}/reloads`);
+    this.seenConsumers = new SeenConsumers(files, `${this.state}/seen`);
     this.runRecord = new RunRecord(files, this.state, () => this.clock.now(), timers);
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
     this.hooks = new DirectoryHooks({
@@ -179,6 +190,7 @@ export class DirectoryHome implements Home {
       new DeclaredConsumers(
         { clock: timers, meters, canaries },
         statedPlaces(this.files, this.far, this.path, this.#uid, options.resolveName),
+        this.seenConsumers,
       );
     this.#readers = {
       objects: this.objects,

@@ -130,6 +130,7 @@ const reconcilersOf = (home: DirectoryHome, on: Listener): PassReconcilers => {
       const latest = backstop();
       const outcome = await reconcile(home, id);
       const { plan, observation } = outcome;
+      await home.seenConsumers.save(id, observation.seen.consumers);
       const { leaves, bundles } = observation.responsibilities;
       tellRepairs(home, on, driftedIn(observation, plan), [...leaves.keys(), ...bundles.keys()]);
       for (const event of eventsOf(outcome)) on(event);

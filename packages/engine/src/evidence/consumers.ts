@@ -10,6 +10,7 @@ import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
 import type { Issued } from './read-document.ts';
+import { instanceKey, type RememberedInstances, withTrustOf } from './remembered.ts';
 import { FirstServed } from './served.ts';
 import { Wavering } from './wavering.ts';
 import { type DeclaredConsumer, isAsked, type Locator } from './whereabouts.ts';
@@ -56,10 +57,13 @@ export class DeclaredConsumers implements EvidenceSource {
   readonly #tools: ProbeTools;
   readonly #locator: Locator;
   readonly #semaphore: FairSemaphore;
+  readonly #remembered: RememberedInstances | undefined;
   readonly #wavering = new Wavering();
   readonly #served = new FirstServed();
 
-  constructor(tools: ProbeTools, locator: Locator) {
+  /** `remembered`: what the process that works here saw. */
+  constructor(tools: ProbeTools, locator: Locator, remembered?: RememberedInstances) {
+    this.#remembered = remembered;
     this.#tools = tools;
     this.#locator = locator;
     this.#semaphore = tools.semaphore ?? new FairSemaphore(PLACES);
@@ -111,12 +115,15 @@ export class DeclaredConsumers implements EvidenceSource {
 
   /** A consumer of which nothing is known but this. */
   #alone({ id }: Responsibilities, { name }: DeclaredConsumer, shown: ProcessShown): Shown {
-    return { instances: [instanceOf(name, this.#dated(`${id} ${name} 0`, shown))] };
+    const before = this.#remembered?.of(id).get(instanceKey(name, name));
+    return { instances: [instanceOf(name, this.#dated(`${id} ${name} 0`, shown, before))] };
   }
 
-  #dated(process: string, shown: ProcessShown): ProcessShown {
+  #dated(process: string, shown: ProcessShown, before: InstanceSeen | undefined): ProcessShown {
     const { served } = shown;
-    return served === undefined ? shown : { ...shown, served: this.#served.since(process, served) };
+    return served === undefined
+      ? shown
+      : { ...shown, served: this.#served.since(process, served, before?.served) };
   }
 
   async #look(
@@ -140,7 +147,8 @@ export class DeclaredConsumers implements EvidenceSource {
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
     const { clock } = this.#tools;
     const { reloadWithin } = authority.spec.rotation;
-    const shown = await Promise.all(
+    const remembered = this.#remembered?.of(id);
+    const instances = await Promise.all(
       found.endpoints.map(async (endpoint, index) => {
         const one = await this.#semaphore.take(share, async () =>
           clock.monotonic() < until
@@ -149,15 +157,14 @@ export class DeclaredConsumers implements EvidenceSource {
         );
         const key = `${id} ${name} ${endpoint.uid ?? index}`;
         const weighed = this.#wavering.weigh(key, one, issued.record, reloadWithin, clock.monotonic());
-        return this.#dated(key, weighed);
+        const uid = endpoint.uid ?? (one.pid === undefined ? name : `${name}#${one.pid}`);
+        const before = remembered?.get(instanceKey(name, uid));
+        const dated = this.#dated(key, weighed, before);
+        const asksTrust = endpoint.probe?.mtls !== true || this.#tools.canaries.mayIssue;
+        return instanceOf(uid, asksTrust ? dated : withTrustOf(dated, before));
       }),
     );
-    return {
-      instances: shown.map((one, index) => {
-        const own = one.pid === undefined ? name : `${name}#${one.pid}`;
-        return instanceOf(found.endpoints[index]?.uid ?? own, one);
-      }),
-    };
+    return { instances };
   }
 }
 

@@ -52,7 +52,7 @@ const MOST_KEPT = 20_000;
 export class FirstServed {
   readonly #known = new Map<string, { readonly what: string; readonly since: Instant }>();
 
-  /** `before`: what was recorded of it by another process. */
+  /** `before`: what another process recorded of it. */
   since(process: string, served: Served, before?: Served): Served {
     const what = sameServed(served);
     const recorded = before !== undefined && sameServed(before) === what ? before : served;
