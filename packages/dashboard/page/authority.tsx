@@ -1,6 +1,7 @@
 import type { AuthorityPart } from '../src/document.ts';
+import { consumerRows, countRows, countWords } from '../src/view/consumers.ts';
 import { gridView } from '../src/view/grid.ts';
-import { dueWords, headlineOf, stationsOf, waitingFor } from '../src/view/headline.ts';
+import { dueWords, headlineOf, stationsOf } from '../src/view/headline.ts';
 import { durationWords } from '../src/view/words.ts';
 import { Consumers } from './consumers.tsx';
 import { Generations } from './generations.tsx';
@@ -10,8 +11,10 @@ import { Hooks } from './hooks.tsx';
 const Track = ({ part }: { part: AuthorityPart }) => {
   const stations = stationsOf(part);
   if (stations.length === 0) return null;
-  const all = Math.max(part.status.consumers.length, waitingFor(part).length);
-  const shown = all - waitingFor(part).length;
+  const rows = consumerRows(part);
+  const all = rows.length;
+  const shown = rows.filter(({ waitsFor }) => waitsFor.length === 0).length;
+  const words = countWords(countRows(rows));
   return (
     <ol class="track" aria-label="Steps of this rotation">
       {stations.map(({ name, what, state }) => (
@@ -24,10 +27,10 @@ const Track = ({ part }: { part: AuthorityPart }) => {
                 min={0}
                 max={Math.max(all, 1)}
                 value={shown}
-                aria-label={`${shown} of ${all} consumers confirmed`}
+                aria-label={`${shown} of ${all} consumers: ${words}`}
               />
               <span>
-                {shown} of {all} consumers confirmed
+                {shown} of {all} consumers: {words}
               </span>
             </span>
           )}

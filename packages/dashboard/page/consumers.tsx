@@ -1,7 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { AuthorityPart } from '../src/document.ts';
-import { consumerRows, EVIDENCE, type Row, rowsInSight } from '../src/view/consumers.ts';
-import { counted, durationWords, shortName } from '../src/view/words.ts';
+import {
+  consumerRows,
+  countRows,
+  countWords,
+  EVIDENCE,
+  type Row,
+  rowsInSight,
+} from '../src/view/consumers.ts';
+import { durationWords, shortName } from '../src/view/words.ts';
 import { Scroll } from './scroll.tsx';
 
 /** As in page.css. */
@@ -16,8 +23,20 @@ const KIND: Readonly<Record<string, string>> = {
   unknown: '',
 };
 
-const evidenceOf = ({ waitsFor, evidence, remark }: Row): string =>
-  waitsFor[0]?.replace(/^to /, 'has to ') ?? remark ?? evidence ?? 'none yet';
+const evidenceOf = ({ state, shows, waitsFor, evidence, remark }: Row): string => {
+  if (state === 'wrong' && shows !== null) return shows;
+  const given = evidence ?? 'none yet';
+  return (
+    waitsFor[0]?.replace(/^to /, 'has to ') ?? remark ?? (state === 'assumed' ? `assumed (${given})` : given)
+  );
+};
+
+/** Why, and what it shows now. */
+const titleOf = ({ shows, waitsFor, evidence }: Row): string | undefined => {
+  const why = waitsFor.length > 0 ? waitsFor.join('; ') : evidence === null ? undefined : EVIDENCE[evidence];
+  const all = [why, shows].filter((text) => text !== undefined && text !== null);
+  return all.length === 0 ? undefined : all.join('; ');
+};
 
 /** The space of rows that are out of sight. */
 const Gap = ({ rows }: { rows: number }) => (
@@ -29,15 +48,12 @@ const Gap = ({ rows }: { rows: number }) => (
 const Line = ({ row, now, index }: { row: Row; now: number; index: number }) => {
   const waits = row.waitsFor.length > 0;
   return (
-    <tr class={waits ? 'waits' : 'shown'} aria-rowindex={index + 2} data-consumer={row.name}>
+    <tr class={row.state} data-state={row.state} aria-rowindex={index + 2} data-consumer={row.name}>
       <th scope="row" title={row.name}>
         {shortName(row.name)}
       </th>
       <td class="kind">{KIND[row.kind] ?? row.kind}</td>
-      <td
-        class="evidence"
-        title={waits ? row.waitsFor.join('; ') : row.evidence === null ? undefined : EVIDENCE[row.evidence]}
-      >
+      <td class="evidence" title={titleOf(row)}>
         {evidenceOf(row)}
       </td>
       <td class="age">{row.at === null || waits ? '' : durationWords(now - row.at)}</td>
@@ -54,16 +70,10 @@ export const Consumers = ({ part, now }: { part: AuthorityPart; now: number }) =
   const { first, end } = many
     ? rowsInSight(rows.length, ROW, scroll, HEIGHT)
     : { first: 0, end: rows.length };
-  const waiting = rows.filter(({ waitsFor }) => waitsFor.length > 0).length;
   return (
     <section class="consumers" aria-labelledby="consumers">
       <h2 id="consumers">
-        Evidence{' '}
-        <span class="count">
-          {waiting === 0
-            ? `all ${counted(rows.length)} confirmed`
-            : `${counted(rows.length - waiting)} of ${counted(rows.length)} confirmed`}
-        </span>
+        Evidence <span class="count">{countWords(countRows(rows))}</span>
       </h2>
       {all > 12 && (
         <label class="filter">

@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { Cell, TrustGrid } from '../src/document.ts';
-import { cellWords, gridView } from '../src/view/grid.ts';
-import { counted } from '../src/view/words.ts';
+import { cellWords, gridView, totalWords } from '../src/view/grid.ts';
 import { Scroll } from './scroll.tsx';
 
-const MARK = { ok: '', waits: '·', fails: '×' } as const;
+const MARK = { ok: '', assumed: '?', waits: '·', fails: '×' } as const;
 
 const move = (
   key: string,
@@ -50,18 +49,10 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
     const table = (event.currentTarget as HTMLElement | null)?.closest('table');
     table?.querySelector<HTMLElement>(`[data-at="${next[0]},${next[1]}"]`)?.focus();
   };
-  const pairs = totals.ok + totals.waits + totals.fails;
   return (
     <section class="trust" aria-labelledby="trust">
       <h2 id="trust">
-        Trust between consumers{' '}
-        <span class="count">
-          {totals.fails > 0
-            ? `${counted(totals.fails)} of ${counted(pairs)} pairs refused`
-            : totals.waits > 0
-              ? `${counted(totals.waits)} of ${counted(pairs)} pairs not confirmed`
-              : `all ${counted(pairs)} pairs verify`}
-        </span>
+        Trust between consumers <span class="count">{totalWords(totals)}</span>
       </h2>
       <Scroll labelledBy="trust">
         <table class={Math.max(rows.length, columns.length) > 9 ? 'grid' : 'grid few'}>
@@ -126,6 +117,9 @@ export const Grid = ({ trust }: { trust: TrustGrid }) => {
       <ul class="legend" aria-label="Colours">
         <li>
           <i class="swatch ok" /> verifies
+        </li>
+        <li>
+          <i class="swatch assumed">?</i> assumed: an owner says so, nothing shows it
         </li>
         <li>
           <i class="swatch waits">·</i> verifies; one side has not confirmed yet

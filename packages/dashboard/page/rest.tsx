@@ -1,8 +1,9 @@
 import type { RestShown as RestDocument } from '../src/document.ts';
 
 export const Rest = ({ rest }: { rest: RestDocument }) => {
-  const { trustBundles, tlsProfiles, remarks } = rest;
-  if (trustBundles.length + tlsProfiles.length + remarks.length === 0) return null;
+  const { trustBundles, tlsProfiles, run, remarks } = rest;
+  const problems = run?.problems ?? [];
+  if (trustBundles.length + tlsProfiles.length + problems.length + remarks.length === 0) return null;
   return (
     <section class="rest" aria-labelledby="rest">
       <h2 id="rest">Bundles, profiles, warnings</h2>
@@ -23,6 +24,11 @@ export const Rest = ({ rest }: { rest: RestDocument }) => {
             </b>{' '}
             TLS profile {type}, {written ? 'written' : 'not written'}
             {problems.length > 0 && `: ${problems.join('; ')}`}
+          </li>
+        ))}
+        {problems.map(({ what, code, message, since }) => (
+          <li key={`f ${what} ${code}`} class="remark">
+            {code}: {message} (since {since})
           </li>
         ))}
         {remarks.map((remark) => (

@@ -33,6 +33,20 @@ test('The grid is green where every consumer has confirmed the only generation',
   );
 });
 
+test('A pair whose server loads its files by its owner’s word alone is no green one', async () => {
+  const fleet = new Fleet(3, undefined, [B]);
+  await fleet.settle();
+  await fleet.load();
+  fleet.pass(2 * 3_600_000);
+  await fleet.settle();
+  const { trust, status } = await shown(fleet);
+  expect(status.phase).toBe('Stable');
+  expect(status.evidence).toEqual({ shown: 2, assumed: 1, notNeeded: 0, none: 0 });
+  expect(between(trust, A, C)).toEqual({ now: 'ok', next: null });
+  expect(between(trust, B, A)?.now).toBe('assumed');
+  expect(between(trust, A, B)?.now).toBe('assumed');
+});
+
 test('The grid is amber for a verifier that has not confirmed the new CA, and the cross-certificate keeps every pair accepted', async () => {
   const fleet = await ready(3);
   fleet.rotate.push('r1');

@@ -110,7 +110,7 @@ const VERDICTS_MS = 600_000;
 const REST_EVERY_MS = 10_000;
 const WATCHED_MS = 10_000;
 
-const EMPTY: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
+const EMPTY: RestShown = { trustBundles: [], tlsProfiles: [], run: null, remarks: [] };
 
 interface Last {
   readonly pass: Pass;

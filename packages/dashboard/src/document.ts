@@ -1,8 +1,8 @@
 import type { Role } from '@handover/core';
 import type { AuthorityStatus, Status } from '@handover/engine';
 
-/** `waits`: it verifies, and one of the two sides has not confirmed yet. */
-export type ShownVerdict = 'ok' | 'waits' | 'fails';
+/** `assumed`: it verifies if the owners of both sides are right. `waits`: it verifies, and one of the two sides has not confirmed yet. */
+export type ShownVerdict = 'ok' | 'assumed' | 'waits' | 'fails';
 
 export interface Cell {
   readonly now: ShownVerdict;
@@ -92,7 +92,7 @@ export interface About {
   readonly note: string | null;
 }
 
-export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>;
+export type RestShown = Pick<Status, 'trustBundles' | 'tlsProfiles' | 'run' | 'remarks'>;
 
 /**
  * `GET /api/status`: the document of `handover status --json`, with what this process has seen over time. Resources that cannot be used

@@ -16,6 +16,8 @@ interface Side {
   readonly objects: readonly string[];
   /** It has not confirmed yet what the next step needs. */
   readonly lacks: boolean;
+  /** Nothing but its owner's word says that it has loaded its files. */
+  readonly assumed: boolean;
   readonly writing: boolean;
 }
 
@@ -79,6 +81,7 @@ const sidesOf = (
   const number = numbersOf(state);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const lacking = new Map(standings.map(({ consumer, lacks }) => [consumer, lacks]));
+  const assuming = new Map(standings.map(({ consumer, assumes }) => [consumer, assumes]));
   const blocked = new Set(plan.blockedBy.map(({ consumer }) => consumer));
   const written = new Set(plan.actions.flatMap((action) => ('object' in action ? [action.object] : [])));
   const newest = ahead?.coming ?? (state === undefined ? undefined : withRole(state, 'current')?.number);
@@ -88,6 +91,8 @@ const sidesOf = (
     lacks: lacking.has(name)
       ? (lacking.get(name) ?? []).some((lack) => lack.what === what)
       : blocked.has(name) || of.some((object) => blocked.has(object) || blocked.has(`readers of ${object}`)),
+    // Where consumers are declared and not found, the programs that use an object without one are not known.
+    assumed: assuming.get(name)?.some((one) => one.what === what) ?? !responsibilities.policy.consumersFound,
     writing: of.some((object) => written.has(object)),
   });
   const presenter = (base: Side): Presenter => {
@@ -179,6 +184,13 @@ const nowOf = (
       why: `the presenter has not confirmed its leaf of CA generation ${newest ?? '?'}`,
     };
   if (presenter.writing || verifier.writing) return { now: 'waits', why: 'files are being written' };
+  if (presenter.assumed || verifier.assumed) {
+    const side = presenter.assumed ? 'presenter' : 'verifier';
+    return {
+      now: 'assumed',
+      why: `nothing shows what the ${side} has loaded; its owner says that it reloads within reloadWithin`,
+    };
+  }
   return { now: 'ok' };
 };
 
@@ -226,8 +238,8 @@ export const trustGrid = (
     if (bundle.length > 0) bundles.set(key, bundle);
     return key;
   };
-  const columns = grouped(verifiers, ({ objects, lacks, writing, holds }) =>
-    JSON.stringify([[...new Set(objects.map(bundleKey))].sort(), lacks, writing, holds]),
+  const columns = grouped(verifiers, ({ objects, lacks, assumed, writing, holds }) =>
+    JSON.stringify([[...new Set(objects.map(bundleKey))].sort(), lacks, assumed, writing, holds]),
   );
   const refusal = (object: string, bundle: readonly Certificate[] | undefined): string | undefined => {
     const purposes = material.purposes.get(object) ?? ['server'];
@@ -241,10 +253,11 @@ export const trustGrid = (
     return ok ? undefined : reason;
   };
   const distinct = [...bundles.values()];
-  const rows = grouped(presenters, ({ objects, lacks, writing, issuers }) =>
+  const rows = grouped(presenters, ({ objects, lacks, assumed, writing, issuers }) =>
     JSON.stringify([
       distinct.map((bundle) => objects.map((object) => codeOf(refusal(object, bundle) ?? ''))),
       lacks,
+      assumed,
       writing,
       issuers,
     ]),

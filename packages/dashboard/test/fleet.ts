@@ -43,7 +43,15 @@ export class Fleet {
   readonly #reload: (name: string) => Reload;
   readonly catalogue;
 
-  constructor(size: number, reload: (name: string) => Reload = () => 'hot') {
+  /** Those for which nothing but their owner's word stands. */
+  readonly #promised: ReadonlySet<string>;
+
+  constructor(
+    size: number,
+    reload: (name: string) => Reload = () => 'hot',
+    promised: readonly string[] = [],
+  ) {
+    this.#promised = new Set(promised);
     const width = String(size).length;
     this.names = Array.from({ length: size }, (_, n) => `service-${String(n + 1).padStart(width, '0')}`);
     this.#reload = reload;
@@ -98,7 +106,7 @@ export class Fleet {
     return {
       id: name,
       reload: this.#reload(name),
-      ownersWord: false,
+      ownersWord: this.#promised.has(name),
       blocks: true,
       presents: [object],
       verifies: [object],
@@ -109,7 +117,10 @@ export class Fleet {
           createdAt: instant(Date.UTC(2029, 0, 1)),
           ready: true,
           stamp: undefined,
-          proofs: loaded === undefined ? [] : [{ by: 'acknowledged', complete: true, ...loaded }],
+          proofs:
+            loaded === undefined || this.#promised.has(name)
+              ? []
+              : [{ by: 'acknowledged', complete: true, ...loaded }],
         },
       ],
     };

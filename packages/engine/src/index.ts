@@ -58,6 +58,7 @@ export { handshake } from './evidence/handshake.ts';
 export { METRICS_BOUNDS, METRICS_LABELS } from './evidence/metrics-page.ts';
 export { type ProbeTools, probe } from './evidence/probe.ts';
 export { type Issued, readDocument, UNKNOWN_ISSUER } from './evidence/read-document.ts';
+export { FirstServed } from './evidence/served.ts';
 export { startTls } from './evidence/start-tls.ts';
 export { askMetrics, askStatus } from './evidence/status-document.ts';
 export type { Endpoint, Locator, Whereabouts } from './evidence/whereabouts.ts';
@@ -67,6 +68,7 @@ export { entryOf, objectOf } from './ledger/issued-entry.ts';
 export type { Asked, Known, Ledger } from './ledger/ledger.ts';
 export { adoptionFrom } from './observe/adoption.ts';
 export { type Observation, observe, observeWithRetry } from './observe/observe.ts';
+export { type JudgedServing, servingsIn } from './observe/servings.ts';
 export type { LeafValidity, Vitals } from './observe/vitals.ts';
 export { type Damage, damageIn, staticDamage } from './report/damage.ts';
 export {
@@ -74,10 +76,13 @@ export {
   findingOf,
   findingsIn,
   type HealthFinding,
+  idleIn,
   otherHooksIn,
+  runFindings,
   type Severity,
   type Thresholds,
 } from './report/health.ts';
+export { servingRemedy } from './report/servings.ts';
 export { remarksOn } from './report/settings-without-effect.ts';
 export {
   type AuthorityStanding,
@@ -88,7 +93,7 @@ export {
   standingOf,
   statusOf,
 } from './report/status.ts';
-export type { AuthorityStatus, Status } from './report/status-types.ts';
+export type { AuthorityStatus, ConsumerStatus, ServingStatus, Status } from './report/status-types.ts';
 export { type Stranded, strandedIn } from './report/stranded.ts';
 export { FAILS_NEXT, FAILS_NOW } from './report/trust-matrix.ts';
 export { unmetIn } from './report/unmet.ts';

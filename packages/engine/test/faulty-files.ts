@@ -23,6 +23,7 @@ export const faultyFiles = (at: number): Files & { readonly writes: () => number
     makeDirectory: guard(diskFiles.makeDirectory),
     create: guard(diskFiles.create),
     append: guard(diskFiles.append),
+    overwrite: diskFiles.overwrite,
     symlink: guard(diskFiles.symlink),
     link: guard(diskFiles.link),
     rename: guard(diskFiles.rename),

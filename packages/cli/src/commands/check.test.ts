@@ -1,8 +1,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { day, hour, instant } from '@handover/material';
+import { TestClock } from '@handover/test-api-server';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { handover, NOW } from '../../test/capture.ts';
+import { goOn, handover, NOW, turning } from '../../test/capture.ts';
 import { newHome } from '../../test/home.ts';
 
 let dir: string;
@@ -25,13 +26,15 @@ beforeEach(() => begin());
 test('check is OK over a whole directory, with figures for graphs', async () => {
   expect(await check()).toEqual({
     code: 0,
-    line: 'HANDOVER OK - 1 authority, 1 leaf | authorities=1 leaves=1 findings=0',
+    line: 'HANDOVER OK - 1 authority, 1 leaf; nothing runs here, the last at 2030-06-01T00:00:00.000Z | authorities=1 leaves=1 findings=0',
   });
   expect(JSON.parse((await check(0, '--json')).line)).toMatchObject({ state: 'OK', findings: [] });
 });
 
 test('check warns of a leaf that was not renewed, and is critical when it is about to expire and when it has expired', async () => {
+  await handover(['run', dir, '--once'], { now: instant(NOW + 58 * day) });
   expect((await check(58 * day)).code).toBe(0);
+  rmSync(join(dir, 'state/run.json')); // as if another program had renewed what it should: a test below is about who runs here
   expect(await check(70 * day)).toMatchObject({
     code: 1,
     line: expect.stringMatching(
@@ -55,6 +58,26 @@ test('check says nothing about a leaf of a day that is renewed in time', async (
   expect((await check(12 * hour)).code).toBe(0);
   expect((await check(18 * hour)).code).toBe(1);
   expect((await check(23 * hour)).code).toBe(2);
+});
+
+test('check says since when nothing has run here, also where the clock leapt meanwhile, and who runs here', async () => {
+  expect(await check(61 * day)).toMatchObject({
+    code: 1,
+    line: expect.stringContaining(
+      'nothing has run here for 61 days (since 2030-06-01T00:00:00.000Z); start handover run',
+    ),
+  });
+  const leapt = await handover(['check', '--home', `dir:${dir}`], {
+    now: instant(NOW + 61 * day),
+    sinceBoot: 1_000_000_000,
+  });
+  expect(leapt.stdout).toContain('nothing has run here for 61 days, or the clock jumped ahead by that');
+  expect(leapt.stdout).not.toContain('in doubt');
+  const clock = new TestClock(NOW);
+  const live = goOn(['run', dir], { clock });
+  await clock.until(() => live.said().includes('ready'));
+  const said = await turning(clock, handover(['check', '--json', '--home', `dir:${dir}`], { clock }));
+  expect(JSON.parse(said.stdout)).toMatchObject({ state: 'OK', run: { pid: process.pid } });
 });
 
 test('check is critical over a damaged file', async () => {

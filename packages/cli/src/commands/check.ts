@@ -4,13 +4,15 @@ import {
   findingOf,
   findingsIn,
   type HealthFinding,
+  idleIn,
   otherHooksIn,
+  runFindings,
   standingOf,
   strandedIn,
   survey,
   type Thresholds,
 } from '@handover/engine';
-import { type Duration, day, duration } from '@handover/material';
+import { type Duration, day, duration, iso } from '@handover/material';
 import { Option } from 'commander';
 import { askedOptions } from '../asked-resources.ts';
 import type { Context, Define } from '../context.ts';
@@ -37,6 +39,8 @@ const length = (text: string): Duration => {
 interface Checked {
   readonly authorities: number;
   readonly leaves: number;
+  /** Whether a process works here; null: this home does not record it. */
+  readonly run: { readonly pid: number | null; readonly lastAt: string | null } | null;
   readonly findings: readonly HealthFinding[];
 }
 
@@ -47,18 +51,30 @@ const check = (flags: Flags, only: AuthorityId | undefined, context: Context): P
     const { found, unusable } = await survey(snapshot, only, (id) => standingOf(read, id));
     const seen = found.map(({ observation }) => observation.responsibilities.id);
     const others = unusable.flatMap(({ kind, id }) => (kind === 'Authority' ? [id] : []));
+    const findings: readonly HealthFinding[] = [
+      ...unusable.map(findingOf),
+      ...found.flatMap((standing) => findingsIn(standing, thresholds, idleIn(snapshot))),
+      ...(only === undefined ? await otherHooksIn(snapshot, found) : []),
+      ...(await strandedIn(snapshot, only)).map(({ object, problem }) => ({
+        severity: 'warning' as const,
+        authority: null,
+        text: `${object}: ${problem}`,
+      })),
+    ];
+    const run = snapshot.run?.();
     return {
+      run:
+        run === undefined
+          ? null
+          : { pid: run.pid ?? null, lastAt: run.lastAt === undefined ? null : iso(run.lastAt) },
       authorities: new Set([...seen, ...others]).size,
       leaves: found.reduce((count, { status }) => count + status.leaves.length, 0),
       findings: [
-        ...unusable.map(findingOf),
-        ...found.flatMap((standing) => findingsIn(standing, thresholds)),
-        ...(only === undefined ? await otherHooksIn(snapshot, found) : []),
-        ...(await strandedIn(snapshot, only)).map(({ object, problem }) => ({
-          severity: 'warning' as const,
-          authority: null,
-          text: `${object}: ${problem}`,
-        })),
+        ...runFindings(
+          snapshot,
+          findings.map(({ text }) => text),
+        ),
+        ...findings,
       ],
     };
   });
@@ -68,7 +84,7 @@ const worst = (findings: readonly HealthFinding[]): keyof typeof STATES => {
   return findings.length > 0 ? 'warning' : 'ok';
 };
 
-const lineOf = ({ authorities, leaves, findings }: Checked): string => {
+const lineOf = ({ authorities, leaves, run, findings }: Checked): string => {
   const counted = `${amount(authorities, 'authority', 'authorities')}, ${amount(leaves, 'leaf', 'leaves')}`;
   const first = [...findings].sort(
     (a, b) => Number(b.severity === 'critical') - Number(a.severity === 'critical'),
@@ -77,7 +93,11 @@ const lineOf = ({ authorities, leaves, findings }: Checked): string => {
     .slice(0, NAMED)
     .map(({ authority, text }) => (authority === null ? text : `${authority}: ${text}`));
   const more = findings.length > NAMED ? [`and ${findings.length - NAMED} more`] : [];
-  const said = findings.length === 0 ? counted : [...named, ...more].join('; ');
+  const runs =
+    run === null
+      ? ''
+      : `; ${run.pid === null ? `nothing runs here${run.lastAt === null ? '' : `, the last at ${run.lastAt}`}` : `process ${run.pid} runs here`}`;
+  const said = findings.length === 0 ? `${counted}${runs}` : [...named, ...more].join('; ');
   // A bar begins the figures for graphs: docs of the plugin API.
   return `${said.replaceAll('|', '/')} | authorities=${authorities} leaves=${leaves} findings=${findings.length}`;
 };
@@ -104,8 +124,9 @@ export const define: Define = (command, context) => {
       `
 One line, as Nagios, Icinga and their like read it. Exit code 0: OK. 1, WARNING: a certificate is about to expire, a rotation
 has waited for longer than its patience, a hook fails, an object cannot be written, no resource asks for an object any more,
-or the clock is in doubt. 2, CRITICAL: a certificate has expired, is missing or damaged, or expires within --critical, a
-resource is invalid, refused or names one that is not declared, or the state of an authority cannot be used. 3, UNKNOWN: the
+a server shows an older certificate than its file for longer than reloadWithin, the clock is in doubt, or nothing has run on
+the directory for 25 hours. 2, CRITICAL: a certificate has expired, is missing or damaged, or expires within --critical, a server
+that is probed shows an expired certificate, a stranger's or none, a write of the running process fails, a resource is invalid, refused or names one that is not declared, or the state of an authority cannot be used. 3, UNKNOWN: the
 home cannot be read, the options are wrong, or the answer cannot be written. Changes nothing.
 For short-lived certificates the limits shrink: at most 9/10 (warn) and 1/2 (critical) of the time from renewal to expiry.
 Times: 30d, 36h, 10m.

@@ -1,4 +1,4 @@
-import { isMoving, retainedText, waitingText } from '@handover/core';
+import { countEvidence, evidenceText, isMoving, retainedText, waitingText } from '@handover/core';
 import { type AuthorityId, type AuthorityStanding, aheadIn, authorityIn, standingOf } from '@handover/engine';
 import { duration, HandoverError } from '@handover/material';
 import type { PublicAuthority, PublicView } from '@handover/operator';
@@ -85,6 +85,17 @@ const rotatePublic = async (
   context.stdout.write(`${text}\n`);
 };
 
+/** How much of a rotation that is complete rests on the word of owners; empty: nothing. */
+const assumedIn = ({ observation }: AuthorityStanding, id: string): string => {
+  const last = observation.record?.history?.findLast(
+    ({ step, rotation }) => step === 'retire' && rotation === id,
+  );
+  const counts = countEvidence(Object.entries(last?.counts ?? {}));
+  return counts.assumed === 0
+    ? ''
+    : `note: evidence of this rotation: ${evidenceText(counts)} (nothing shows what they have loaded: by their owners' word they reload within reloadWithin)\n`;
+};
+
 export const define: Define = (command, context) => {
   waitOptions(
     homeOptions(command)
@@ -143,9 +154,9 @@ Examples:
       const isWaiting = !begun && isMoving(status);
       const first = isWaiting ? observation.record?.state.ids.at(-1) : undefined;
       if (flags.json === true) {
-        const { phase, blockedBy, generations, hooks } = status;
+        const { phase, blockedBy, generations, hooks, evidence } = status;
         context.stdout.write(
-          `${JSON.stringify({ authority, id, begun, done, after: first ?? null, phase, generations, blockedBy, hooks })}\n`,
+          `${JSON.stringify({ authority, id, begun, done, after: first ?? null, phase, generations, blockedBy, hooks, evidence })}\n`,
         );
         return;
       }
@@ -158,6 +169,7 @@ Examples:
             : `rotation ${id} of ${authority} ${begun ? `is ${status.phase}` : `has been requested${queued}`}; ${by}`,
         )}\n`,
       );
+      if (done) context.stderr.write(assumedIn(standing, id));
       if (done)
         for (const one of standing.plan.retained)
           context.stdout.write(`${printable(`CA generation ${one.generation} ${retainedText(one)}`)}\n`);

@@ -18,7 +18,13 @@ const CLEAR = '\u001b[H\u001b[2J';
 
 const withoutDue = (status: Status): object => ({
   ...status,
-  authorities: status.authorities.map(({ wakeAt: _wake, dueAt: _due, ...rest }) => rest),
+  authorities: status.authorities.map(({ wakeAt: _wake, dueAt: _due, ...rest }) => ({
+    ...rest,
+    consumers: rest.consumers.map(({ shows, ...consumer }) => ({
+      ...consumer,
+      shows: shows.map(({ at: _at, ...shown }) => shown),
+    })),
+  })),
 });
 
 const revisionsIn = async (
@@ -92,7 +98,7 @@ Examples:
           flags.json === true
             ? `${JSON.stringify(status)}\n`
             : showStatus(status, context.colours, live ? open.home.clock.now() : undefined);
-        // A due time that moves with the clock is no change, unless it is counted down.
+        // A due time, or the time of a probe, that moves with the clock is no change, unless it is counted down.
         const sameOf = (status: Status): string =>
           live ? textOf(status) : JSON.stringify(withoutDue(status));
         open.reload();

@@ -35,6 +35,7 @@ export const openHome = (
     timers: clock,
     clock: new SteadyClock(diskFiles, `${path}/state`, () => clock.now(), sinceBoot),
     meters,
+    readsUntilLocked: true,
   });
 
 /** `namespace/name`; the namespace of a name alone is `default`. */

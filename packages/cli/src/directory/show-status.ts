@@ -1,5 +1,12 @@
-import { restsText, waitGroups } from '@handover/core';
-import { type AuthorityStatus, type HookStatus, hookLine, type Status, unusableLine } from '@handover/engine';
+import { evidenceText, restsText, standsOn, waitGroups } from '@handover/core';
+import {
+  type AuthorityStatus,
+  type ConsumerStatus,
+  type HookStatus,
+  hookLine,
+  type Status,
+  unusableLine,
+} from '@handover/engine';
 import type { Instant } from '@handover/material';
 import { amount, printableIn } from '../printable.ts';
 import { timeLeft } from './waiting.ts';
@@ -7,6 +14,13 @@ import { timeLeft } from './waiting.ts';
 type Step = NonNullable<AuthorityStatus['history']>[number];
 
 const MOST_STEPS = 5;
+
+const STANDS_WORDS = {
+  shown: 'shown',
+  assumed: 'assumed',
+  notNeeded: 'not needed',
+  none: 'without evidence',
+} as const;
 
 const askedBy = ({ askedBy: asker }: Step): string => {
   if (asker === undefined) return '';
@@ -16,9 +30,16 @@ const askedBy = ({ askedBy: asker }: Step): string => {
   return manager === undefined ? `, requested by ${via}` : `, requested by ${manager} (${via})`;
 };
 
+/** "[5 shown: 3 probed, 2 restarted; 1 assumed: 1 settled]". */
 const evidence = ({ counts = {} }: Step): string => {
-  const kinds = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
-  return kinds.length === 0 ? '' : ` [${kinds.join(', ')}]`;
+  const groups = (['shown', 'assumed', 'notNeeded', 'none'] as const).flatMap((stands) => {
+    const kinds = Object.entries(counts).filter(([kind]) => standsOn(kind) === stands);
+    if (kinds.length === 0) return [];
+    const sum = kinds.reduce((total, [, count]) => total + count, 0);
+    const all = kinds.map(([kind, count]) => `${count} ${kind}`).join(', ');
+    return [`${sum} ${STANDS_WORDS[stands]}${stands === 'none' ? '' : `: ${all}`}`];
+  });
+  return groups.length === 0 ? '' : ` [${groups.join('; ')}]`;
 };
 
 const WHAT = {
@@ -48,8 +69,8 @@ const lastRotation = (history: readonly Step[] = []): readonly string[] => {
 
 const SHOWN = 10;
 
-const more = <T>(items: readonly T[], line: (item: T) => string): readonly string[] => [
-  ...items.slice(0, SHOWN).map(line),
+const more = <T>(items: readonly T[], line: (item: T) => string | readonly string[]): readonly string[] => [
+  ...items.slice(0, SHOWN).flatMap(line),
   ...(items.length > SHOWN ? [`    … and ${items.length - SHOWN} more (--json shows all)`] : []),
 ];
 
@@ -64,6 +85,20 @@ const dueLine = ({ blockedBy, dueAt }: AuthorityStatus, now: Instant | undefined
 
 const hookText = (hook: HookStatus, colours: boolean): string =>
   paint(hookLine(hook), hook.state === 'failed' ? 31 : 0, colours && hook.state === 'failed');
+
+const consumerLines = (
+  { name, evidence: by, stands, at, remark, shows }: ConsumerStatus,
+  colours: boolean,
+): readonly string[] => {
+  const [worst] = shows;
+  const since = at === null ? '' : ` at ${at}`;
+  const first = `  consumer ${name}  ${paint(stands === 'assumed' ? `assumed (${by})` : (by ?? 'no evidence yet'), 33, colours && stands === 'assumed')}${since}${remark === undefined ? '' : `; ${remark}`}`;
+  if (worst === undefined) return [first];
+  const instance = worst.instance === name ? '' : `${worst.instance} `;
+  const others = shows.length > 1 ? `; ${shows.length - 1} more (--json shows all)` : '';
+  const text = `${instance}${worst.text}, since ${worst.since}${others}`;
+  return [first, `    ${worst.wrong ? paint(text, 31, colours) : text}`];
+};
 
 const authorityLines = (
   authority: AuthorityStatus,
@@ -91,11 +126,8 @@ const authorityLines = (
         ? `    ${leaf.namespace}/${leaf.name}  CA generation ${leaf.generation ?? '-'}  ${short(leaf.fingerprint)}  until ${leaf.notAfter ?? '-'}`
         : `    ${leaf.namespace}/${leaf.name}  ${paint('refused', 31, colours)}: ${leaf.refused}`,
     ),
-    ...more(
-      consumers,
-      ({ name, evidence, at, remark }) =>
-        `  consumer ${name}  ${evidence ?? 'no evidence yet'}${at === null ? '' : ` at ${at}`}${remark === undefined ? '' : `; ${remark}`}`,
-    ),
+    ...(consumers.length === 0 ? [] : [`  consumers: ${evidenceText(authority.evidence)}`]),
+    ...more(consumers, (consumer) => consumerLines(consumer, colours)),
     ...restsText(authority.restsOnTime, { atRest: phase === 'Stable' }).map((phrase) => `  ${phrase}`),
     ...more(hooks, (hook) => `  ${hookText(hook, colours)}`),
     ...lastRotation(authority.history),
@@ -118,6 +150,9 @@ export const showStatus = (given: Status, colours: boolean, now?: Instant): stri
       `TLS profile ${namespace}/${name}  ${type}${written ? '' : '  not written'}`,
       ...problems.map((problem) => `    ${problem}`),
     ]),
+    ...more(status.run?.problems ?? [], ({ code, message, since }) =>
+      paint(`${code}: ${message} (since ${since})`, 31, colours),
+    ),
     ...more(status.remarks, (remark) => remark),
   ];
   return lines.map((line) => `${line}\n`).join('');

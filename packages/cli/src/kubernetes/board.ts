@@ -3,7 +3,7 @@ import { restOfStatus, unusableLine } from '@handover/engine';
 import type { Clock } from '@handover/material';
 import type { Operator } from '@handover/operator';
 
-const NOTHING: RestShown = { trustBundles: [], tlsProfiles: [], remarks: [] };
+const NOTHING: RestShown = { trustBundles: [], tlsProfiles: [], run: null, remarks: [] };
 
 /** The status of everything that belongs to no authority, from the operator's memory. */
 export const restOf = async (operator: Operator, board: Board): Promise<RestShown> => {

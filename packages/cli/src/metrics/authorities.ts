@@ -1,4 +1,4 @@
-import type { Phase } from '@handover/core';
+import { type Phase, SERVING_STATES, STANDS_ON } from '@handover/core';
 import type { LeafValidity, Vitals } from '@handover/engine';
 import { Gauge, type Registry } from 'prom-client';
 import { METRICS, type MetricName } from './names.ts';
@@ -13,6 +13,7 @@ const PHASES = [
 /** A scrape must stay small with any number of Leaves: those that expire first matter. */
 const MOST_LEAVES = 2_000;
 const MOST_BLOCKERS = 50;
+const MOST_SERVED = 500;
 const MOST_AUTHORITIES = 1_000;
 /** Each authority is looked at every half minute at least: after this long without a look it is gone. */
 const FORGET_MS = 600_000;
@@ -28,6 +29,16 @@ const namespaceOf = (id: string): string => id.split('/', 1)[0] ?? '';
 
 type Labels = Readonly<Record<string, string>>;
 type Sample = readonly [labels: Labels, value: number];
+
+/** The worst first. */
+const servedIn = ({ served }: Vitals): Vitals['served'] =>
+  [...served]
+    .sort(
+      (a, b) =>
+        Number(b.wrong) - Number(a.wrong) ||
+        SERVING_STATES.indexOf(b.state) - SERVING_STATES.indexOf(a.state),
+    )
+    .slice(0, MOST_SERVED);
 
 /** Gauges of authorities, made at each scrape from the last look at each. */
 export class AuthorityGauges {
@@ -115,7 +126,24 @@ export class AuthorityGauges {
     gauge(
       'consumers',
       each(({ vitals }, labels) =>
-        [...vitals.evidence].map(([evidence, count]) => [{ ...labels, evidence }, count]),
+        [...vitals.evidence].map(([evidence, count]) => [
+          { ...labels, evidence, stands: evidence === 'none' ? 'none' : STANDS_ON[evidence] },
+          count,
+        ]),
+      ),
+    );
+    gauge(
+      'shownExpiry',
+      each(({ vitals }, labels) =>
+        servedIn(vitals).flatMap(({ consumer, notAfter }) =>
+          notAfter === undefined ? [] : [[{ ...labels, consumer }, notAfter / 1000] as const],
+        ),
+      ),
+    );
+    gauge(
+      'shownState',
+      each(({ vitals }, labels) =>
+        servedIn(vitals).map(({ consumer, state, wrong }) => [{ ...labels, consumer, state }, wrong ? 1 : 0]),
       ),
     );
     gauge(

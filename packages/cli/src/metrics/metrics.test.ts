@@ -22,6 +22,7 @@ const vitals: Vitals = {
   leaves: [],
   blockers: [],
   evidence: new Map(),
+  served: [],
 };
 const open = () => {
   let now = START;

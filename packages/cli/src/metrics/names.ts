@@ -62,8 +62,18 @@ export const METRICS = {
   ],
   consumers: [
     'handover_consumers',
-    'Consumers of an Authority, by evidence that they have loaded their files.',
-    ['authority', 'evidence'],
+    "Consumers of an Authority, by evidence that they have loaded their files, and by what that stands on: shown, assumed (an owner's word), notNeeded or none.",
+    ['authority', 'evidence', 'stands'],
+  ],
+  shownExpiry: [
+    'handover_consumer_shown_expiry_timestamp_seconds',
+    'NotAfter of the certificate that a consumer shows now, the earliest of its processes. At most 500 per Authority, those that are wrong first.',
+    ['authority', 'consumer'],
+  ],
+  shownState: [
+    'handover_consumer_shows',
+    'What a consumer shows now, the worst of its processes, as label: newest, older (than its file), other (the certificate of another Leaf), unseen, foreign or expired. 1: clients are refused, or will be; 0: it is in order. At most 500 per Authority, those that are wrong first.',
+    ['authority', 'consumer', 'state'],
   ],
   obstacles: ['handover_obstacles', 'Objects that cannot be written now.', ['authority']],
   decisions: ['handover_decisions_total', 'Actions taken, by kind.', ['action']],

@@ -97,7 +97,7 @@ test('/metrics of run shows a rotation, and nothing it prints at trace level hol
     /^handover_authority_phase\{authority="default\/held",phase="Stable"\} 0$/m,
     /^handover_blocked_consumers\{authority="default\/held"\} 1$/m,
     /^handover_blocking_consumer_since_timestamp_seconds\{authority="default\/held",consumer="absent"\} \d{10}/m,
-    /^handover_consumers\{authority="default\/held",evidence="none"\} 1$/m,
+    /^handover_consumers\{authority="default\/held",evidence="none",stands="none"\} 1$/m,
     /^handover_ca_expiry_timestamp_seconds\{authority="default\/free",generation="2",role="current"\} /m,
     /^handover_decisions_total\{action="mint"\} 4$/m,
     /^handover_decisions_total\{action="activate"\} 1$/m,

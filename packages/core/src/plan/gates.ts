@@ -1,4 +1,4 @@
-import { after, type Duration, duration, type Instant } from '@handover/material';
+import { after, type Duration, duration, type Instant, iso } from '@handover/material';
 import type { Generation } from './authority.ts';
 import { askedPart, ownPart } from './borders.ts';
 import { isRolledFirst } from './chains.ts';
@@ -18,6 +18,7 @@ import type { ConsumerSeen, Observed } from './observed.ts';
 import { oldLeavesGone } from './old-leaves.ts';
 import { presentersIn, readIn, usedByOthers, whyUnknown } from './readers.ts';
 import { awaitedLeaves, lentObjects } from './reissues.ts';
+import { type Serving, servings } from './served.ts';
 import { lengthOf } from './waiting.ts';
 
 /** A term of a guard that is not true yet: which consumer, and what it has to do. */
@@ -27,6 +28,8 @@ export interface Blocker {
   readonly waitsFor: string;
   /** Since when the step has been waiting. */
   readonly since: Instant;
+  /** What the consumer serves meanwhile, read after its name: "shows CA generation 1, web.local, until …, since …". */
+  readonly shows?: string;
 }
 
 /** What consumers have to do before none of their objects fails `ask`; what several objects call for stands there once. */
@@ -165,6 +168,17 @@ export const gateOne = (
 };
 
 /** Every presenter serves a leaf of `current`, and no cache can bring an old leaf back. */
+/** Blockers beside what their consumers serve. Why nothing is served, they say themselves. */
+const besideShown = ({ clock }: PlanningContext, seen: Observed, blockers: readonly Blocker[]): Blocker[] => {
+  const shown = blockers.length === 0 ? new Map<string, readonly Serving[]>() : servings(seen, clock.now);
+  return blockers.map((blocker) => {
+    const [worst] = shown.get(blocker.consumer) ?? [];
+    return worst === undefined || worst.state === 'unseen'
+      ? blocker
+      : { ...blocker, shows: `${worst.text}, since ${iso(worst.since)}` };
+  });
+};
+
 const outOfUse = (context: PlanningContext, seen: Observed, current: Generation): Blocker[] => {
   const { clock, policy, objects } = context;
   const since = current.since;
@@ -207,7 +221,7 @@ const outOfUse = (context: PlanningContext, seen: Observed, current: Generation)
       blockers.push({ consumer: object, waitsFor, since });
     }
   }
-  return blockers;
+  return besideShown(context, seen, blockers);
 };
 
 const allTrust = (context: PlanningContext, seen: Observed, current: Generation): Blocker[] => {

@@ -10,7 +10,17 @@ export {
   withRole,
 } from './authority.ts';
 export { desired, EXPIRY_GRACE } from './desired.ts';
-export { byStrength, EVIDENCE_KINDS, type EvidenceKind } from './evidence-kind.ts';
+export {
+  byStrength,
+  countEvidence,
+  EVIDENCE_KINDS,
+  type EvidenceCounts,
+  type EvidenceKind,
+  evidenceText,
+  STANDS_ON,
+  type StandsOn,
+  standsOn,
+} from './evidence-kind.ts';
 export { type Closeness, closeness, renewalDueAt, rotationDueAt, SKEW } from './expiry.ts';
 export { explain } from './explain.ts';
 export {
@@ -27,11 +37,14 @@ export {
   FOREIGN_SPEC,
   type InstanceSeen,
   type LeafSeen,
+  type NotServed,
   type ObjectSeen,
   type Observed,
   type Obstacle,
   type Proof,
   type Reload,
+  type Served,
+  type ServedLeaf,
   type ShownLeaf,
   sameObstacle,
   type Unread,
@@ -54,6 +67,14 @@ export { MOST_REISSUES, type Reissue } from './reissues.ts';
 export { type RestsOnTime, restsOnTime, restsText } from './rests-on-time.ts';
 export { type Retained, retainedText } from './retained.ts';
 export type { StampAction } from './rollouts.ts';
+export {
+  isServedWrong,
+  SERVING_STATES,
+  type Serving,
+  type ServingState,
+  sameServed,
+  servings,
+} from './served.ts';
 export { type Shown, shownFor } from './shown.ts';
 export { believedStamp, covers, formatStamp, parseStamp, type Stamp } from './stamp.ts';
 export { type Standing, standings } from './standing.ts';

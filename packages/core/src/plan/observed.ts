@@ -2,7 +2,6 @@ import { type Duration, type Instant, iso } from '@handover/material';
 import type { Anchor, AuthorityState } from './authority.ts';
 import type { Stamp } from './stamp.ts';
 
-/** An anchor in a bundle, and since when it has been there without a break (the home's clock). */
 /** Another program keeps changing an object back, so that we pause. `message` and `toString()` are the only places that render it. */
 export class Contended {
   readonly writer: string;
@@ -34,6 +33,7 @@ export const sameObstacle = (a: Obstacle | undefined, b: Obstacle | undefined): 
   a === b ||
   (a instanceof Contended && b instanceof Contended && a.writer === b.writer && a.until === b.until);
 
+/** An anchor in a bundle, and since when it has been there without a break (the home's clock). */
 export interface HeldAnchor {
   readonly fingerprint: string;
   readonly since: Instant;
@@ -155,6 +155,40 @@ export interface InstanceSeen {
   readonly stamp: Stamp | undefined;
   readonly proofs: readonly Proof[];
   readonly unread?: Unread;
+  readonly served?: Served;
+}
+
+/**
+ * Why an instance shows no leaf. `pending`: it need not show one yet. `not-asked`: it is declared in a way in which it cannot be asked. `unread`: its
+ * document or page names no leaf of this authority.
+ */
+export type NotServed =
+  | 'unreachable'
+  | 'timeout'
+  | 'not-tls'
+  | 'no-certificate'
+  | 'unread'
+  | 'not-asked'
+  | 'pending';
+
+/** What an instance served when it was last asked. For people and for monitoring: no step rests on it. */
+export interface Served {
+  readonly at: Instant;
+  /** Since when it has served the same, or nothing for the same reason, as far as it was watched. */
+  readonly since: Instant;
+  readonly leaves: readonly ServedLeaf[];
+  /** Undefined: it serves these leaves. */
+  readonly none?: { readonly reason: NotServed; readonly why: string };
+}
+
+/** A leaf that an instance serves, with what a person knows it by. */
+export interface ServedLeaf extends ShownLeaf {
+  /** Fingerprint of the CA of this authority that signed it; undefined: none is known to have. */
+  readonly issuer: string | undefined;
+  /** Its names, the common name first; none where only a fingerprint was shown. */
+  readonly names: readonly string[];
+  /** Who signed it by its own word, if its signature shows that no CA of this authority did. */
+  readonly signedBy?: string;
 }
 
 /**

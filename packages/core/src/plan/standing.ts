@@ -3,7 +3,7 @@ import { type AuthorityState, withRole } from './authority.ts';
 import { elsewhereIn } from './borders.ts';
 import { Clock } from './clock.ts';
 import { type Finding, holds, lagOf, type PlanningContext, serves } from './evidence.ts';
-import { byStrength, type EvidenceKind } from './evidence-kind.ts';
+import { byStrength, type EvidenceKind, STANDS_ON } from './evidence-kind.ts';
 import { strictness } from './gate-mode.ts';
 import type { ConsumerSeen, InstanceSeen, ObjectSeen, Observed } from './observed.ts';
 import type { Policy } from './policy.ts';
@@ -16,6 +16,8 @@ export interface Standing {
   readonly at: Instant | undefined;
   /** What evidence is missing: that it trusts the newest generation, or that it serves a leaf of the current one. */
   readonly lacks: readonly Lack[];
+  /** For which of its objects its owner's word stands in for evidence. */
+  readonly assumes: readonly Pick<Lack, 'what' | 'object'>[];
   /** The generation that it trusts until it is restarted, although no bundle holds it any more. */
   readonly trustsUntilRestarted: number | undefined;
 }
@@ -96,6 +98,9 @@ export const standings = (seen: Observed, policy: Policy, now: Instant): readonl
       ...weakestOf(all.map(({ finding }) => finding)),
       lacks: all.flatMap(({ what, object, finding }) =>
         finding.ok ? [] : [{ what, object, waitsFor: finding.waitsFor }],
+      ),
+      assumes: all.flatMap(({ what, object, finding }) =>
+        finding.ok && STANDS_ON[finding.by] === 'assumed' ? [{ what, object }] : [],
       ),
       trustsUntilRestarted: lingers(context, consumer) ? retired : undefined,
     };

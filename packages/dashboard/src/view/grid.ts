@@ -14,7 +14,12 @@ export interface GridView {
   readonly columns: readonly Line[];
   readonly cell: (row: Line, column: Line) => Cell;
   /** Number of pairs by their verdict now. */
-  readonly totals: { readonly ok: number; readonly waits: number; readonly fails: number };
+  readonly totals: {
+    readonly ok: number;
+    readonly assumed: number;
+    readonly waits: number;
+    readonly fails: number;
+  };
 }
 
 const MOST_APART = 16;
@@ -45,14 +50,34 @@ export const gridView = ({ presenters, verifiers, cells }: TrustGrid): GridView 
   const rows = linesOf(presenters);
   const columns = linesOf(verifiers);
   const cell = (row: Line, column: Line): Cell => cells[row.group]?.[column.group] ?? UNKNOWN;
-  const totals = { ok: 0, waits: 0, fails: 0 };
+  const totals = { ok: 0, assumed: 0, waits: 0, fails: 0 };
   for (const row of rows)
     for (const column of columns) totals[cell(row, column).now] += row.count * column.count;
   return { rows, columns, cell, totals };
 };
 
-const NOW = { ok: 'verifies', waits: 'verifies, not confirmed', fails: 'is refused' } as const;
-const NEXT = { ok: 'would verify', waits: 'would verify, not confirmed', fails: 'would be refused' } as const;
+const NOW = {
+  ok: 'verifies',
+  assumed: 'verifies, assumed',
+  waits: 'verifies, not confirmed',
+  fails: 'is refused',
+} as const;
+const NEXT = {
+  ok: 'would verify',
+  assumed: 'would verify, assumed',
+  waits: 'would verify, not confirmed',
+  fails: 'would be refused',
+} as const;
+
+/** "all 49 pairs verify", "36 pairs verify, 13 assumed". */
+export const totalWords = ({ ok, assumed, waits, fails }: GridView['totals']): string => {
+  const pairs = ok + assumed + waits + fails;
+  if (fails > 0) return `${counted(fails)} of ${counted(pairs)} pairs refused`;
+  if (waits > 0) return `${counted(waits)} of ${counted(pairs)} pairs not confirmed`;
+  return assumed > 0
+    ? `${counted(ok)} of ${counted(pairs)} pairs verify, ${counted(assumed)} assumed`
+    : `all ${counted(pairs)} pairs verify`;
+};
 
 /** A cell in words. */
 export const cellWords = (

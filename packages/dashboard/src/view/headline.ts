@@ -38,7 +38,11 @@ export const headlineOf = (part: AuthorityPart): Headline => {
   const distrusted = generation(part, 'distrusted');
   const waiting = waitingFor(part).map(shortName);
   const waits = waiting.length === 0 ? '' : `Waiting for ${few(waiting, 4)}.`;
-  const tone: Tone = refused > 0 ? 'trouble' : part.status.phase === 'Stable' ? 'calm' : 'moving';
+  const wrong = part.status.consumers.flatMap(({ name, shows: [worst] }) =>
+    worst?.wrong === true ? [`${shortName(name)} ${worst.text}`] : [],
+  );
+  const tone: Tone =
+    refused > 0 || wrong.length > 0 ? 'trouble' : part.status.phase === 'Stable' ? 'calm' : 'moving';
   const line = ((): string => {
     if (current === undefined) return 'There is no CA generation yet.';
     if (distrusted !== undefined)
@@ -62,6 +66,11 @@ export const headlineOf = (part: AuthorityPart): Headline => {
       line,
       detail: `${refused === 1 ? '1 connection fails' : `${refused} connections fail`} now. ${waits}`.trim(),
     };
+  if (wrong.length > 0) {
+    const [first] = wrong;
+    const others = wrong.length === 1 ? '' : ` (and ${wrong.length - 1} more)`;
+    return { tone, line, detail: `${first}${others}. ${waits}`.trim() };
+  }
   if (waits !== '') return { tone, line, detail: waits };
   return {
     tone,

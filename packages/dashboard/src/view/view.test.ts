@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AuthorityPart, History, TrustGrid } from '../document.ts';
 import { type CalendarEntry, calendarOf } from './calendar.ts';
-import { consumerRows, rowsInSight } from './consumers.ts';
-import { cellWords, gridView } from './grid.ts';
+import { consumerRows, countRows, countWords, rowsInSight } from './consumers.ts';
+import { cellWords, gridView, totalWords } from './grid.ts';
 import { dueWords, headlineOf, stationsOf } from './headline.ts';
 import { retainedWords } from './retained.ts';
 import { timelineOf } from './timeline.ts';
@@ -38,9 +38,12 @@ const part = (
       name,
       kind: 'hot',
       evidence: 'acknowledged',
+      stands: 'shown',
+      shows: [],
       hash: null,
       at: iso(NOW),
     })),
+    evidence: { shown: 3, assumed: 0, notNeeded: 0, none: 0 },
     restsOnTime: [],
     hooks: [],
     wakeAt: null,
@@ -198,6 +201,49 @@ test('Consumers that the next step waits for come first, also objects that are n
   expect(consumerRows(part('Stable', { 1: 'current' }), ' B ').map(({ name }) => name)).toEqual(['b']);
 });
 
+const promised = (): AuthorityPart => {
+  const { status, ...rest } = part('Stable', { 1: 'current' });
+  const consumers = status.consumers.map((one) =>
+    one.name === 'b' ? { ...one, evidence: 'settled' as const, stands: 'assumed' as const } : one,
+  );
+  return { ...rest, status: { ...status, consumers } };
+};
+
+test('A promise is counted and drawn apart from what was shown', () => {
+  const rows = consumerRows(promised());
+  expect(rows.map(({ name, state }) => [name, state])).toEqual([
+    ['a', 'shown'],
+    ['b', 'assumed'],
+    ['c', 'shown'],
+  ]);
+  expect(countWords(countRows(rows))).toBe('2 shown, 1 assumed');
+  expect(totalWords({ ok: 36, assumed: 13, waits: 0, fails: 0 })).toBe('36 of 49 pairs verify, 13 assumed');
+  expect(totalWords({ ok: 49, assumed: 0, waits: 0, fails: 0 })).toBe('all 49 pairs verify');
+});
+
+test('A consumer that serves a wrong certificate comes first, and the headline is about it', () => {
+  const { status, ...rest } = part('Stable', { 1: 'current' });
+  const wrong = {
+    instance: 'c',
+    state: 'expired',
+    object: 'shop/secrets/c',
+    generation: 1,
+    names: ['c'],
+    fingerprint: 'ab',
+    notAfter: iso(NOW),
+    reason: null,
+    at: iso(NOW),
+    since: iso(NOW),
+    wrong: true,
+    text: 'shows a certificate that expired',
+  } as const;
+  const consumers = status.consumers.map((one) => (one.name === 'c' ? { ...one, shows: [wrong] } : one));
+  const shown = { ...rest, status: { ...status, consumers } };
+  expect(consumerRows(shown)[0]).toMatchObject({ name: 'c', state: 'wrong', shows: wrong.text });
+  expect(countWords(countRows(consumerRows(shown)))).toBe('1 wrong, 2 shown');
+  expect(headlineOf(shown)).toMatchObject({ tone: 'trouble', detail: 'c shows a certificate that expired.' });
+});
+
 test('The list of consumers draws every row in sight, and never many more, at any scroll position', () => {
   fc.assert(
     fc.property(fc.nat(5_000), fc.nat(200_000), fc.integer({ min: 50, max: 2_000 }), (count, top, height) => {
@@ -227,7 +273,7 @@ describe('The grid', () => {
       ['p0 + 499', 500],
       ['p1 + 499', 500],
     ]);
-    expect(many.totals).toEqual({ ok: 500_000, waits: 500_000, fails: 0 });
+    expect(many.totals).toEqual({ ok: 500_000, assumed: 0, waits: 500_000, fails: 0 });
   });
 
   test('The grid describes a square in words', () => {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { KeySource, Leaf, Resource } from '@handover/core';
-import { type Clock, duration } from '@handover/material';
+import { type Clock, duration, instant } from '@handover/material';
 import { issuerWith } from '../act/issuer.ts';
 import { keyMaker } from '../act/key-maker.ts';
 import { takingOver } from '../certgen/certgen.ts';
@@ -18,6 +18,7 @@ import type { Issuer, Keyring } from '../snapshot/keyring.ts';
 import { localKeyring } from '../snapshot/local-key.ts';
 import { type Meters, NO_METERS } from '../snapshot/meters.ts';
 import { OutputPreparer } from '../snapshot/outputs.ts';
+import type { RunReport } from '../snapshot/run-report.ts';
 import {
   type EvidenceSource,
   type HomeClock,
@@ -55,9 +56,12 @@ import {
   type HeldLock,
   type LockOptions,
   type LockTimes,
+  lastTouched,
   lockHolder,
   takeLock,
 } from './state/lock.ts';
+import { RunRecord, readRunRecord } from './state/run-record.ts';
+import { SeenConsumers } from './state/seen-consumers.ts';
 import { SteadyClock } from './state/steady-clock.ts';
 
 export interface DirectoryOptions {
@@ -71,6 +75,8 @@ export interface DirectoryOptions {
   readonly evidence?: EvidenceSource;
   /** How long hooks may take. */
   readonly hookTimes?: HookTimes | undefined;
+  /** Without the lock nothing is issued, not even a canary. Default: false. */
+  readonly readsUntilLocked?: boolean | undefined;
   readonly trustNamespace?: string;
   /** Default: the resolver of this machine. */
   readonly resolveName?: ResolveName;
@@ -94,6 +100,8 @@ export class DirectoryHome implements Home {
   readonly teller: DirectoryHooks;
   readonly hookRecords: HookRecords;
   readonly hookRequests: HookRequests;
+  readonly runRecord: RunRecord;
+  readonly seenConsumers: SeenConsumers;
   readonly rollouts: Rollouts;
   readonly clock: HomeClock;
   readonly timers: Clock;
@@ -123,7 +131,13 @@ export class DirectoryHome implements Home {
     this.issuer = issuerWith(keys, this.random);
     this.meters = meters;
     const log = new DirectoryIssuanceLog(this.files, `${this.state}/log`);
-    const canaries = new Canaries({ keyring: this.keyring, keys, random: this.random, log });
+    const canaries = new Canaries({
+      keyring: this.keyring,
+      keys,
+      random: this.random,
+      log,
+      ...(options.readsUntilLocked === true ? { mayIssue: () => this.#held !== undefined } : {}),
+    });
     this.#uid = 'uid' in options ? options.uid : process.getuid?.();
     this.#lock = { files: this.files, directory: this.state, clock: timers, times: options.lock };
     this.far = options.far ?? untrustedFiles(this.files, timers);
@@ -151,6 +165,8 @@ export class DirectoryHome implements Home {
       self: processHere(),
     };
     this.hookRecords = new HookRecords(files, `${this.state}/reloads`);
+    this.seenConsumers = new SeenConsumers(files, `${this.state}/seen`);
+    this.runRecord = new RunRecord(files, this.state, () => this.clock.now(), timers);
     this.hookRequests = new HookRequests(this.files, `${this.state}/reload-requests`);
     const groups = new ProcessGroups();
     this.hooks = new DirectoryHooks({
@@ -183,6 +199,7 @@ export class DirectoryHome implements Home {
           (consumer, argv) => probeCommand({ files, cwd: this.path, uid: this.#uid, groups }, consumer, argv),
           options.resolveName,
         ),
+        this.seenConsumers,
       );
     this.#readers = {
       objects: this.objects,
@@ -192,6 +209,7 @@ export class DirectoryHome implements Home {
         withAcks(withRestarts(declared, restartHooks, this.hookRecords), this.acks),
       ),
       hooks: this.hookRecords,
+      run: () => this.runReport(),
       outputs: new OutputPreparer(timers, new FilePasswords(this.far, this.path, this.#uid)),
       facts: {
         consumersFound: false,
@@ -290,6 +308,19 @@ export class DirectoryHome implements Home {
     return true;
   }
 
+  /** Whether a process works here, when one did last, and what fails. */
+  runReport(): RunReport {
+    const holder = this.holder();
+    const recorded = readRunRecord(this.files, this.state);
+    const touched = holder === undefined ? lastTouched(this.#lock) : undefined;
+    const lastAt = Math.max(recorded?.at ?? Number.NEGATIVE_INFINITY, touched ?? Number.NEGATIVE_INFINITY);
+    return {
+      pid: holder?.stays === true ? holder.pid : undefined,
+      lastAt: Number.isFinite(lastAt) ? instant(lastAt) : undefined,
+      problems: recorded?.problems ?? [],
+    };
+  }
+
   /** The process that holds the lock now. */
   holder(): ReturnType<typeof lockHolder> {
     return lockHolder(this.#lock);
@@ -315,6 +346,7 @@ export class DirectoryHome implements Home {
         // Their results are written under the lock.
         await this.hooks.idle();
         await this.objects.idle();
+        await this.runRecord.save();
         await this.#release(lock);
       },
     };

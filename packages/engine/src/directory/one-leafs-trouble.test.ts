@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Directories, visible } from '../../test/directories.ts';
-import { type DirectoryHome, diskFiles, type Files, passOnce } from '../index.ts';
+import { type DirectoryHome, diskFiles, type Files, passOnce, statusOf } from '../index.ts';
 import { homeFileError } from './disk/files.ts';
 
 const directories = new Directories();
@@ -180,6 +180,30 @@ test('a failed write leaves no key behind', async () => {
   expect(await pass(open(path, unlinkable))).toMatch(/EIO/);
   expect(snapshots()).toHaveLength(1);
   expect(existsSync(join(folder, 'tls.key'))).toBe(true);
+});
+
+test('a write that fails for lack of space reaches status and a command beside the run, until it succeeds', async () => {
+  const path = directories.make(yaml());
+  const full: Files = {
+    ...diskFiles,
+    create: async (file, content, ownership) => {
+      if (!file.includes('/state/lock'))
+        throw homeFileError(Object.assign(new Error(), { code: 'ENOSPC' }), 'write', file);
+      return diskFiles.create(file, content, ownership);
+    },
+  };
+  expect(await pass(open(path))).toBe('done');
+  writeFileSync(join(path, 'out/default/secrets/bad/tls.crt'), '');
+  expect(await pass(open(path, full))).toMatch(/the disk is full/);
+  const beside = async () => (await statusOf(open(path).home.fresh)).run;
+  expect(await beside()).toMatchObject({
+    pid: null,
+    problems: [
+      { code: 'OBJECT_OBSTACLE', message: expect.stringContaining('the disk is full; free some space') },
+    ],
+  });
+  expect(await pass(open(path))).toBe('done');
+  expect(await beside()).toMatchObject({ problems: [] });
 });
 
 test('files that their owner overwrites again and again stay as they are after the sixth time, until something changes', async () => {

@@ -7,7 +7,13 @@ import { isStatic, reconcileStaticBundle } from '../act/static-bundle.ts';
 import { Controller, type Reconcilers, type Result } from '../controller/controller.ts';
 import { eventsOf, type Listener } from '../controller/event.ts';
 import { keysOf, keyText, RESOURCES, type ResourceKey } from '../controller/key.ts';
-import { type AuthorityOutcome, askAgainMs, reconcile, untilQuiet } from '../controller/reconcile.ts';
+import {
+  type AuthorityOutcome,
+  askAgainMs,
+  isConflict,
+  reconcile,
+  untilQuiet,
+} from '../controller/reconcile.ts';
 import { EngineError, isCode } from '../error.ts';
 import { unknownLeaves } from '../evidence/expected-leaf.ts';
 import { driftedIn } from '../observe/vitals.ts';
@@ -54,13 +60,39 @@ const tellRepairs = (
 /** A resource that is no longer declared. */
 const GONE: Result = { requeueAt: undefined };
 
-/** One pass over each kind of resource. */
-const reconcilersOf = (
-  home: DirectoryHome,
-  on: Listener,
-): Required<Pick<Reconcilers, ResourceKey['kind']>> => {
-  const backstop = (): Instant => after(home.clock.now(), BACKSTOP_MS);
+/** The same, and what fails is recorded for the commands beside this process. */
+const recorded = (home: DirectoryHome, reconcilers: PassReconcilers): PassReconcilers => {
+  const recording =
+    <K extends ResourceKey>(kind: K['kind'], pass: (key: K) => Promise<Result>) =>
+    async (key: K): Promise<Result> => {
+      const work = `${kind} ${key.id}`;
+      try {
+        const result = await pass(key);
+        const { obstacles = [] } = result;
+        // What is wrong with the resources, every command sees.
+        await home.runRecord.ended(
+          work,
+          obstacles.filter((error) => !isCode(error, 'CONSUMER_LEAF_UNKNOWN')),
+        );
+        return result;
+      } catch (error) {
+        if (!isConflict(error) && !isLockLost(error)) await home.runRecord.ended(work, [error]);
+        throw error;
+      }
+    };
   return {
+    Authority: recording('Authority', reconcilers.Authority),
+    TrustBundle: recording('TrustBundle', reconcilers.TrustBundle),
+    TLSProfile: recording('TLSProfile', reconcilers.TLSProfile),
+  };
+};
+
+type PassReconcilers = Required<Pick<Reconcilers, ResourceKey['kind']>>;
+
+/** One pass over each kind of resource. */
+const reconcilersOf = (home: DirectoryHome, on: Listener): PassReconcilers => {
+  const backstop = (): Instant => after(home.clock.now(), BACKSTOP_MS);
+  return recorded(home, {
     TLSProfile: async ({ id }) => {
       home.checkLock();
       const snapshot = await home.fresh();
@@ -98,6 +130,7 @@ const reconcilersOf = (
       const latest = backstop();
       const outcome = await reconcile(home, id);
       const { plan, observation } = outcome;
+      await home.seenConsumers.save(id, observation.seen.consumers);
       const { leaves, bundles } = observation.responsibilities;
       tellRepairs(home, on, driftedIn(observation, plan), [...leaves.keys(), ...bundles.keys()]);
       for (const event of eventsOf(outcome)) on(event);
@@ -118,7 +151,7 @@ const reconcilersOf = (
         ],
       };
     },
-  };
+  });
 };
 
 /** When an authority is looked at again. */
@@ -204,6 +237,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     const catalogue = home.load();
     // First: a write below that fails must not leave keys of the resources before.
     controller.setDesiredKeys(keysOf(catalogue));
+    home.runRecord.keepOnly(new Set([RESOURCES, ...keysOf(catalogue)].map(keyText)));
     on({ kind: 'loaded', catalogue });
     const hooks = hooksIn(catalogue);
     for (const hook of hooks) {
@@ -216,6 +250,16 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     home.objects.tryAgain();
     return { requeueAt: undefined };
   };
+  const recordedLoad = async (): Promise<Result> => {
+    try {
+      const result = await load();
+      await home.runRecord.ended('resources', []);
+      return result;
+    } catch (error) {
+      if (!isLockLost(error)) await home.runRecord.ended('resources', [error]);
+      throw error;
+    }
+  };
   const controller = new Controller({
     timers: home.timers,
     clock: home.clock,
@@ -226,7 +270,7 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
       if (event.kind === 'failed' && isLockLost(event.error)) throw event.error;
       on(event);
     },
-    reconcilers: { ...reconcilersOf(home, on), Resources: load },
+    reconcilers: { ...reconcilersOf(home, on), Resources: recordedLoad },
   });
   home.hooks.onEnd = (hook, status) => {
     on({ kind: 'hooked', hook: status, isNew: true });

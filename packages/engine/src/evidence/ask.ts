@@ -1,8 +1,10 @@
-import type { Proof, Unread } from '@handover/core';
+import type { NotServed, Proof, Served, Unread } from '@handover/core';
+import type { Instant } from '@handover/material';
 import type { AuthorityId } from '../snapshot/home.ts';
 import { answerOf, type ProbeResult, type ProbeTarget, type ProbeTools, probe } from './probe.ts';
 import { askCommand } from './probe-command.ts';
 import { type DocumentRead, type Issued, UNKNOWN_ISSUER, unreadable, unreadOf } from './read-document.ts';
+import { notServed, servedOf } from './served.ts';
 import { askMetrics, askStatus } from './status-document.ts';
 import type { Endpoint } from './whereabouts.ts';
 
@@ -19,12 +21,15 @@ export interface ProcessShown {
   readonly unread: Unread;
   readonly pid?: number;
   readonly saw?: ProbeResult['saw'];
+  /** Undefined: it need not show a leaf. */
+  readonly served?: Served | undefined;
 }
 
 /** Shows nothing of what it was to show. */
-export const silent = (why: string): ProcessShown => ({
+export const silent = (why: string, at: Instant, reason: NotServed): ProcessShown => ({
   proofs: [],
   unread: { trust: why, leaf: why },
+  served: notServed(at, why, reason),
 });
 
 /** The reasons of all ways in which a question was asked, if none of them answered it. */
@@ -51,6 +56,9 @@ const statusOf = async (
   );
 };
 
+const servesNone = ({ leaf }: Unread, now: Instant): Served | undefined =>
+  leaf === undefined ? undefined : notServed(now, leaf, 'unread');
+
 /** Asks a process in every way that was declared for it; `mustName`: its status document must name its pod. */
 export const askProcess = async (
   endpoint: Endpoint,
@@ -71,18 +79,21 @@ export const askProcess = async (
   const printed = endpoint.command === undefined ? undefined : await askCommand(endpoint.command, asking);
   if (printed !== undefined) tools.meters?.asked('probe', printed.proof === undefined ? 'silent' : 'shown');
   const proofs = [...[said, counted, printed].flatMap((one) => one?.proof ?? []), ...(probed?.proofs ?? [])];
+  const unread = unreadOf(
+    both(
+      proofs.some(({ anchors }) => anchors !== undefined),
+      [said.unread.trust, counted?.unread.trust, probed?.unread.trust, printed?.unread.trust],
+    ),
+    both(
+      proofs.some(({ issuer }) => issuer !== undefined && issuer !== UNKNOWN_ISSUER),
+      [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf, printed?.unread.leaf],
+    ),
+  );
+  const served = probed?.served ?? servedOf(proofs) ?? servesNone(unread, now);
   return {
     proofs,
-    unread: unreadOf(
-      both(
-        proofs.some(({ anchors }) => anchors !== undefined),
-        [said.unread.trust, counted?.unread.trust, probed?.unread.trust, printed?.unread.trust],
-      ),
-      both(
-        proofs.some(({ issuer }) => issuer !== undefined && issuer !== UNKNOWN_ISSUER),
-        [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf, printed?.unread.leaf],
-      ),
-    ),
+    unread,
+    ...(served === undefined ? {} : { served }),
     ...(probed?.saw === undefined ? {} : { saw: probed.saw }),
     ...(said.pid === undefined ? {} : { pid: said.pid }),
   };

@@ -20,6 +20,8 @@ export interface CanaryTools {
   readonly random: (bytes: number) => Uint8Array;
   /** The log that records canaries. */
   readonly log: IssuanceLog;
+  /** Whether this process may issue now; a command that only reads may not. Default: always. */
+  readonly mayIssue?: (() => boolean) | undefined;
 }
 
 /** A canary expires after five minutes and is used for four: in that time the log gets one line per CA. */
@@ -40,13 +42,19 @@ export class Canaries {
     this.#tools = tools;
   }
 
-  /** A canary of one generation; undefined: that generation cannot sign. Fails when the log cannot be written. */
+  /** Whether a canary can be had at all now. */
+  get mayIssue(): boolean {
+    return this.#tools.mayIssue?.() ?? true;
+  }
+
+  /** A canary of one generation; undefined: that generation cannot sign, or nothing may be issued here. Fails when the log cannot be written. */
   async of(
     authority: AuthorityId,
     { state, certificates, keys }: AuthorityRecord,
     number: number,
     now: Instant,
   ): Promise<ClientCertificate | undefined> {
+    if (!this.mayIssue) return undefined;
     const anchor = state.generations.find((generation) => generation.number === number)?.anchors[0];
     const ca = certificates.get(anchor?.fingerprint ?? '');
     const key = keys.get(number);

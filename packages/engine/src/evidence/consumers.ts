@@ -1,5 +1,5 @@
 import type { ConsumerSeen, InstanceSeen } from '@handover/core';
-import type { Instant } from '@handover/material';
+import { type Instant, instant } from '@handover/material';
 import { FairSemaphore } from '../scheduling/fair-semaphore.ts';
 import { liesElsewhere, ownBundleOf } from '../snapshot/catalogue.ts';
 import { LOOK_LASTS, within } from '../snapshot/deadlines.ts';
@@ -10,6 +10,8 @@ import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
 import type { ProbeTools } from './probe.ts';
 import type { Issued } from './read-document.ts';
+import { instanceKey, type RememberedInstances, withTrustOf } from './remembered.ts';
+import { FirstServed } from './served.ts';
 import { Wavering } from './wavering.ts';
 import { type DeclaredConsumer, isAsked, type Locator } from './whereabouts.ts';
 
@@ -55,9 +57,13 @@ export class DeclaredConsumers implements EvidenceSource {
   readonly #tools: ProbeTools;
   readonly #locator: Locator;
   readonly #semaphore: FairSemaphore;
+  readonly #remembered: RememberedInstances | undefined;
   readonly #wavering = new Wavering();
+  readonly #served = new FirstServed();
 
-  constructor(tools: ProbeTools, locator: Locator) {
+  /** `remembered`: what the process that works here saw. */
+  constructor(tools: ProbeTools, locator: Locator, remembered?: RememberedInstances) {
+    this.#remembered = remembered;
     this.#tools = tools;
     this.#locator = locator;
     this.#semaphore = tools.semaphore ?? new FairSemaphore(PLACES);
@@ -79,7 +85,7 @@ export class DeclaredConsumers implements EvidenceSource {
           clock,
           LOOK_LASTS.consumersMs,
           this.#look(responsibilities, consumer, locate, record && { record, now, issuers }, until),
-          () => ({ instances: [instanceOf(consumer.name, silent(LATE))] }),
+          () => this.#alone(responsibilities, consumer, silent(LATE, now, 'timeout')),
         );
         const expects = expectedLeaf(responsibilities, consumer);
         return {
@@ -107,6 +113,19 @@ export class DeclaredConsumers implements EvidenceSource {
       : seen;
   }
 
+  /** A consumer of which nothing is known but this. */
+  #alone({ id }: Responsibilities, { name }: DeclaredConsumer, shown: ProcessShown): Shown {
+    const before = this.#remembered?.of(id).get(instanceKey(name, name));
+    return { instances: [instanceOf(name, this.#dated(`${id} ${name} 0`, shown, before))] };
+  }
+
+  #dated(process: string, shown: ProcessShown, before: InstanceSeen | undefined): ProcessShown {
+    const { served } = shown;
+    return served === undefined
+      ? shown
+      : { ...shown, served: this.#served.since(process, served, before?.served) };
+  }
+
   async #look(
     responsibilities: Responsibilities,
     consumer: DeclaredConsumer,
@@ -118,40 +137,43 @@ export class DeclaredConsumers implements EvidenceSource {
     if (!isAsked(consumer)) return { instances: [] };
     if (issued === undefined)
       return {
-        instances: [instanceOf(name, silent('the authority does not exist yet'))],
+        instances: [instanceOf(name, silent('the authority does not exist yet', instant(0), 'pending'))],
       };
     const found = await locate(consumer);
-    if ('refused' in found) return { instances: [instanceOf(name, silent(found.refused))] };
+    if ('refused' in found)
+      return this.#alone(responsibilities, consumer, silent(found.refused, issued.now, 'not-asked'));
     const { id, authority, oneOwner } = responsibilities;
     const share = oneOwner ? id : authority.metadata.namespace;
     const otherLeaf = otherLeafThan(responsibilities, expectedLeaf(responsibilities, consumer));
     const { clock } = this.#tools;
     const { reloadWithin } = authority.spec.rotation;
-    const shown = await Promise.all(
+    const remembered = this.#remembered?.of(id);
+    const instances = await Promise.all(
       found.endpoints.map(async (endpoint, index) => {
         const one = await this.#semaphore.take(share, async () =>
           clock.monotonic() < until
             ? askProcess(endpoint, { ...issued, authority: id, otherLeaf }, this.#tools)
-            : silent('it was not asked in time; the next look asks it'),
+            : silent('it was not asked in time; the next look asks it', issued.now, 'timeout'),
         );
         const key = `${id} ${name} ${endpoint.uid ?? index}`;
-        return this.#wavering.weigh(key, one, issued.record, reloadWithin, clock.monotonic());
+        const weighed = this.#wavering.weigh(key, one, issued.record, reloadWithin, clock.monotonic());
+        const uid = endpoint.uid ?? (one.pid === undefined ? name : `${name}#${one.pid}`);
+        const before = remembered?.get(instanceKey(name, uid));
+        const dated = this.#dated(key, weighed, before);
+        const asksTrust = endpoint.probe?.mtls !== true || this.#tools.canaries.mayIssue;
+        return instanceOf(uid, asksTrust ? dated : withTrustOf(dated, before));
       }),
     );
-    return {
-      instances: shown.map((one, index) => {
-        const own = one.pid === undefined ? name : `${name}#${one.pid}`;
-        return instanceOf(found.endpoints[index]?.uid ?? own, one);
-      }),
-    };
+    return { instances };
   }
 }
 
-const instanceOf = (uid: string, { proofs, unread }: ProcessShown): InstanceSeen => ({
+const instanceOf = (uid: string, { proofs, unread, served }: ProcessShown): InstanceSeen => ({
   uid,
   createdAt: undefined,
   ready: true,
   stamp: undefined,
   proofs,
   unread,
+  ...(served === undefined ? {} : { served }),
 });

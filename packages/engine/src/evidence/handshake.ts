@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect, type SecureVersion, type TLSSocket } from 'node:tls';
-import type { StartTls } from '@handover/core';
+import type { NotServed, StartTls } from '@handover/core';
 import { type Certificate, type Clock, parseCertificate } from '@handover/material';
 import { startTls } from './start-tls.ts';
 
@@ -11,7 +11,7 @@ export interface ClientCertificate {
 
 export type HandshakeResult =
   /** No TLS server answers; `why` is read after its address: "refuses the connection (ECONNREFUSED)". */
-  | { readonly kind: 'unreachable'; readonly why: string }
+  | { readonly kind: 'unreachable'; readonly why: string; readonly reason: NotServed }
   /**
    * `completed`: whether the handshake came to its end, which over TLS 1.3 a client sees before the server has looked at its
    * certificate.
@@ -53,13 +53,15 @@ const NOT_TLS = [
   'ERR_SSL_RECORD_LAYER_FAILURE',
 ];
 
+type NoServer = Omit<Extract<HandshakeResult, { readonly kind: 'unreachable' }>, 'kind'>;
+
 /** Why there is no TLS server at the other end; undefined: there is one. */
-const noTlsServer = ({ code = '', message }: NodeJS.ErrnoException): string | undefined => {
-  if (NO_SERVER.includes(code)) return `cannot be reached (${code})`;
+const noTlsServer = ({ code = '', message }: NodeJS.ErrnoException): NoServer | undefined => {
+  if (NO_SERVER.includes(code)) return { why: `cannot be reached (${code})`, reason: 'unreachable' };
   // Node 20 gives EPROTO for some of them.
   const isPlain =
     NOT_TLS.includes(code) || (code === 'EPROTO' && /wrong version number|packet length/.test(message));
-  return isPlain ? 'does not speak TLS' : undefined;
+  return isPlain ? { why: 'does not speak TLS', reason: 'not-tls' } : undefined;
 };
 
 /**
@@ -86,7 +88,7 @@ const startedTls = async (
   clock: Clock,
   { host, port, servername = host }: Door,
   starttls: StartTls,
-): Promise<Socket | string> => {
+): Promise<Socket | NoServer> => {
   const socket = connectPlain({ host, port });
   const failed = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
     const timer = clock.after(TIMEOUT_MS, () =>
@@ -98,13 +100,15 @@ const startedTls = async (
     };
     socket.once('connect', () => end()).once('error', end);
   });
-  const why =
+  const noTls =
     failed === undefined
-      ? (await startTls(socket, starttls, servername, { clock, timeoutMs: TIMEOUT_MS }))?.why
-      : `cannot be reached (${failed.code ?? failed.message})`;
-  if (why === undefined) return socket;
+      ? await startTls(socket, starttls, servername, { clock, timeoutMs: TIMEOUT_MS })
+      : undefined;
+  if (failed === undefined && noTls === undefined) return socket;
   socket.on('error', () => {}).destroy();
-  return why;
+  return noTls === undefined
+    ? { why: `cannot be reached (${failed?.code ?? failed?.message})`, reason: 'unreachable' }
+    : { why: noTls.why, reason: noTls.kind };
 };
 
 /**
@@ -119,7 +123,7 @@ export const handshake = async (
 ): Promise<HandshakeResult> => {
   const { host, port, servername = host, starttls, sigalgs } = door;
   const plain = starttls === undefined ? undefined : await startedTls(clock, door, starttls);
-  if (typeof plain === 'string') return { kind: 'unreachable', why: plain };
+  if (plain !== undefined && 'why' in plain) return { kind: 'unreachable', ...plain };
   return new Promise((resolve) => {
     let chain: readonly Certificate[] = [];
     let isSecure = false;
@@ -141,9 +145,9 @@ export const handshake = async (
       resolve(result);
     };
     const done = (verdict: Verdict): void => end({ kind: 'done', chain, verdict, completed: isSecure });
-    const unreachable = (why: string): void => end({ kind: 'unreachable', why });
+    const unreachable = (why: string, reason: NotServed): void => end({ kind: 'unreachable', why, reason });
     let timer = clock.after(TIMEOUT_MS, () =>
-      unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`),
+      unreachable(`ends no TLS handshake within ${TIMEOUT_MS / 1000} s`, 'timeout'),
     );
     socket.on('session', () => {
       gotTicket = true;
@@ -155,7 +159,7 @@ export const handshake = async (
       try {
         chain = chainOf(socket);
       } catch {
-        return unreachable('serves a certificate that cannot be read');
+        return unreachable('serves a certificate that cannot be read', 'no-certificate');
       }
       // Without a client certificate only the chain matters; on TLS 1.2 the ticket came before.
       if (client === undefined) return done('silent');
@@ -164,9 +168,9 @@ export const handshake = async (
       timer = clock.after(VERDICT_MS, () => done(gotTicket ? 'accepted' : 'silent'));
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
-      const why = noTlsServer(error);
-      if (why === undefined) done(isRefusal(error) ? 'refused' : 'reset');
-      else unreachable(why);
+      const noServer = noTlsServer(error);
+      if (noServer === undefined) done(isRefusal(error) ? 'refused' : 'reset');
+      else unreachable(noServer.why, noServer.reason);
     });
     // An orderly end after a ticket: the client was accepted, and the server sent nothing.
     const ended = (): void =>

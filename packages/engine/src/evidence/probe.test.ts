@@ -223,7 +223,11 @@ describe('A probe', () => {
     });
     const none = await probed({ address: '127.0.0.1:1', mtls: true }, record);
     const why = '127.0.0.1:1 cannot be reached (ECONNREFUSED)';
-    expect(none).toEqual({ proofs: [], unread: { trust: why, leaf: why } });
+    expect(none).toEqual({
+      proofs: [],
+      unread: { trust: why, leaf: why },
+      served: { at: homes.now, since: homes.now, leaves: [], none: { reason: 'unreachable', why } },
+    });
   });
 
   test.each([

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { Proof, ShownLeaf, StartTls, Unread } from '@handover/core';
+import type { NotServed, Proof, Served, ServedLeaf, ShownLeaf, StartTls, Unread } from '@handover/core';
 import type { Certificate, Clock, Instant } from '@handover/material';
 import type { FairSemaphore } from '../scheduling/fair-semaphore.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId } from '../snapshot/home.ts';
@@ -8,6 +8,7 @@ import type { Canaries } from './canary.ts';
 import { chainSeen } from './chain-seen.ts';
 import { type ClientCertificate, type HandshakeResult, handshake, type Verdict } from './handshake.ts';
 import { UNKNOWN_ISSUER, unreadOf } from './read-document.ts';
+import { notServed, servedLeaf } from './served.ts';
 
 /** A handshake with the server that is probed. */
 type Knock = (
@@ -155,6 +156,7 @@ export interface ProbeResult {
   /** What it was to show and did not. Of a server that answers, `trust` only with mTLS. */
   readonly unread: Unread;
   readonly saw?: Saw;
+  readonly served: Served;
 }
 
 /** All that the handshakes of one probe met: processes behind one port may differ. */
@@ -190,7 +192,7 @@ const knockAt = ({ address, at, starttls, serverName }: ProbeTarget, clock: Cloc
           client,
           newest,
         )
-      : { kind: 'unreachable', why: OUT_OF_TIME };
+      : { kind: 'unreachable', why: OUT_OF_TIME, reason: 'timeout' };
 };
 
 /** Inspects a server with real handshakes. */
@@ -201,9 +203,10 @@ export async function probe(
   now: Instant,
 ): Promise<ProbeResult> {
   const says = (why: string): string => `${target.address} ${why}`;
-  const nothing = (why: string): ProbeResult => ({
+  const nothing = (why: string, reason: NotServed): ProbeResult => ({
     proofs: [],
     unread: unreadOf(says(why), says(why)),
+    served: notServed(now, says(why), reason),
   });
   const { clock } = tools;
   const until = clock.monotonic() + PROBE_MS;
@@ -211,7 +214,7 @@ export async function probe(
   const control = await tools.canaries.control(now);
   // A server that requires a client certificate presents its own chain before it refuses.
   const first = await knock(target.mtls ? control : undefined);
-  if (first.kind === 'unreachable') return nothing(first.why);
+  if (first.kind === 'unreachable') return nothing(first.why, first.reason);
   const trust =
     target.mtls && !acceptsAny([first.verdict])
       ? await probeTrust(target.authority, knock, record, control, tools.canaries, now)
@@ -221,8 +224,8 @@ export async function probe(
   const newest = trust?.accepted[0];
   const looks = await lookAgain(clock, knock, target.mtls ? control : undefined, newest?.canary, record);
   // A probe that ran out of time proves nothing, nor does one that met a process which does not answer.
-  if (clock.monotonic() >= until) return nothing(OUT_OF_TIME);
-  if ('why' in looks) return nothing(looks.why);
+  if (clock.monotonic() >= until) return nothing(OUT_OF_TIME, 'timeout');
+  if ('why' in looks) return nothing(looks.why, looks.reason);
   const chains = [chain, ...looks.chains];
   const shown = chains.map((one) => servedBy(one, record));
   const seen = shown.flatMap((one) => one ?? []);
@@ -245,6 +248,8 @@ export async function probe(
   ];
   return {
     proofs,
+    served:
+      servedIn(chains, record, target, now) ?? notServed(now, says(noCertificate(chains)), 'no-certificate'),
     saw: {
       accepted: noTrust === undefined ? (trust?.accepted ?? []).map(({ fingerprint }) => fingerprint) : [],
       refused: [...(trust?.refuses ?? []), ...(looks.isDenied && newest ? [newest.fingerprint] : [])],
@@ -290,7 +295,7 @@ const lookAgain = async (
   control: ClientCertificate | undefined,
   canary: ClientCertificate | undefined,
   { state }: AuthorityRecord,
-): Promise<MoreLooks | { readonly why: string }> => {
+): Promise<MoreLooks | Extract<HandshakeResult, { readonly kind: 'unreachable' }>> => {
   const chains: (readonly Certificate[])[] = [];
   const controls: Verdict[] = [];
   let isRefused = false;
@@ -298,21 +303,21 @@ const lookAgain = async (
   for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
     await clock.sleep(BETWEEN_LOOKS_MS);
     const result = await knock(canary ?? control);
-    if (result.kind === 'unreachable') return { why: result.why };
+    if (result.kind === 'unreachable') return result;
     chains.push(result.chain);
     const isOpen = acceptsAny([result.verdict]);
     isRefused ||= !isOpen;
     isDenied ||= !isOpen && result.verdict !== 'reset';
     if (canary === undefined || !isOpen) continue;
     const again = await knock(control);
-    if (again.kind === 'unreachable') return { why: again.why };
+    if (again.kind === 'unreachable') return again;
     controls.push(again.verdict);
     if (again.chain.length > 0) chains.push(again.chain);
   }
   return { chains, isRefused, isDenied, controls };
 };
 
-interface Served {
+interface ServedChain {
   readonly issuer: string;
   /** Fingerprints of the certificates behind the leaf. */
   readonly behind: readonly string[];
@@ -320,7 +325,7 @@ interface Served {
 }
 
 export const leavesIn = (
-  served: readonly Served[],
+  served: readonly ServedChain[],
   { otherLeaf }: Pick<ProbeTarget, 'otherLeaf'>,
 ): readonly ShownLeaf[] => {
   const leaves = new Map(served.map(({ leaf }) => [leaf.fingerprint, leaf]));
@@ -331,8 +336,8 @@ export const leavesIn = (
 };
 
 /** Of all leaves seen, the one of the oldest generation counts; an unknown issuer is older than any. */
-const oldestOf = (shown: readonly Served[], { state }: AuthorityRecord): Served | undefined => {
-  const age = ({ issuer }: Served): number => {
+const oldestOf = (shown: readonly ServedChain[], { state }: AuthorityRecord): ServedChain | undefined => {
+  const age = ({ issuer }: ServedChain): number => {
     const index = state.generations.findIndex(({ anchors }) =>
       anchors.some(({ fingerprint }) => fingerprint === issuer),
     );
@@ -347,14 +352,32 @@ const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
   ca.subjectKeyId === leaf.authorityKeyId &&
   new X509Certificate(leaf.der).verify(new X509Certificate(ca.der).publicKey);
 
-export const servedBy = (
-  chain: readonly Certificate[],
-  { state, certificates }: AuthorityRecord,
+/** The leaves of these chains as people know them, also those that are no evidence; undefined: there is none. */
+const servedIn = (
+  chains: readonly (readonly Certificate[])[],
+  record: AuthorityRecord,
+  { otherLeaf }: ProbeTarget,
+  now: Instant,
 ): Served | undefined => {
-  const [leaf, ...behind] = chain;
-  if (leaf?.authorityKeyId === undefined) return undefined;
-  const issuer = state.generations
+  const leaves = new Map<string, ServedLeaf>();
+  for (const [leaf] of chains) {
+    if (leaf === undefined || leaves.has(leaf.fingerprint)) continue;
+    const issuer = signerOf(leaf, record);
+    const object = issuer === undefined ? undefined : otherLeaf?.(leaf);
+    leaves.set(leaf.fingerprint, servedLeaf(leaf, issuer, object));
+  }
+  return leaves.size === 0 ? undefined : { at: now, since: now, leaves: [...leaves.values()] };
+};
+
+/** Which CA of the authority signed it. */
+const signerOf = (leaf: Certificate, { state, certificates }: AuthorityRecord): string | undefined =>
+  state.generations
     .flatMap(({ anchors }) => anchors.map(({ fingerprint }) => fingerprint))
     .find((fingerprint) => isSignedBy(leaf, certificates.get(fingerprint)));
+
+export const servedBy = (chain: readonly Certificate[], record: AuthorityRecord): ServedChain | undefined => {
+  const [leaf, ...behind] = chain;
+  if (leaf?.authorityKeyId === undefined) return undefined;
+  const issuer = signerOf(leaf, record);
   return { issuer: issuer ?? UNKNOWN_ISSUER, leaf, behind: behind.map(({ fingerprint }) => fingerprint) };
 };

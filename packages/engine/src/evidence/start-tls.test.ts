@@ -219,7 +219,10 @@ test.each(REFUSED)('a server of %s that %s is named', async (protocol, _, [greet
     socket.write(greeting, 'latin1');
     socket.on('data', () => socket.write(left.shift()?.[1] ?? '', 'latin1'));
   };
-  expect(await tried(serve, protocol)).toEqual({ kind: 'unreachable', why: expect.stringMatching(why) });
+  expect(await tried(serve, protocol)).toMatchObject({
+    kind: 'unreachable',
+    why: expect.stringMatching(why),
+  });
 });
 
 test.each(START_TLS.filter((protocol) => protocol !== 'mysql'))(
@@ -229,7 +232,7 @@ test.each(START_TLS.filter((protocol) => protocol !== 'mysql'))(
     const injected = turns.map(([asked, answer], at) =>
       at === turns.length - 1 ? ([asked, `${answer}more\r\n`] as const) : ([asked, answer] as const),
     );
-    expect(await tried(played([greeting, injected]), protocol)).toEqual({
+    expect(await tried(played([greeting, injected]), protocol)).toMatchObject({
       kind: 'unreachable',
       why: 'sends unprotected data between its consent to TLS and the handshake',
     });
@@ -253,6 +256,7 @@ test.each(START_TLS)(
     expect(await silent).toEqual({
       kind: 'unreachable',
       why: `does not start TLS by ${protocol} within 2 s`,
+      reason: 'timeout',
     });
     expect(await closes).toMatchObject({ kind: 'unreachable', why: expect.stringContaining('closes') });
     expect(await babbles).toMatchObject({
@@ -264,5 +268,9 @@ test.each(START_TLS)(
 
 test('a probe of a port without a listener is named with its code', async () => {
   const result = await handshake(clock, { host: '127.0.0.1', port: 1, starttls: 'imap' }, undefined);
-  expect(result).toEqual({ kind: 'unreachable', why: 'cannot be reached (ECONNREFUSED)' });
+  expect(result).toEqual({
+    kind: 'unreachable',
+    why: 'cannot be reached (ECONNREFUSED)',
+    reason: 'unreachable',
+  });
 });

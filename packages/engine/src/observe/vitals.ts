@@ -1,9 +1,10 @@
-import { type Phase, type Plan, standings } from '@handover/core';
-import type { Instant } from '@handover/material';
+import { type EvidenceKind, type Phase, type Plan, type ServingState, standings } from '@handover/core';
+import { type Instant, instant } from '@handover/material';
 import type { ObjectId } from '../snapshot/home.ts';
 import { hasAsked } from '../snapshot/outputs.ts';
 import { digestOf } from '../snapshot/stored-object.ts';
 import type { Observation } from './observe.ts';
+import { servingsIn } from './servings.ts';
 
 export interface LeafValidity {
   readonly notBefore: Instant;
@@ -32,7 +33,15 @@ export interface Vitals {
   /** Each consumer once, however many of its objects block the step. */
   readonly blockers: readonly { readonly consumer: string; readonly since: Instant }[];
   /** Number of consumers by kind of evidence; `none`: none yet. */
-  readonly evidence: ReadonlyMap<string, number>;
+  readonly evidence: ReadonlyMap<EvidenceKind | 'none', number>;
+  /** What each consumer that is asked serves, the worst of its processes. */
+  readonly served: readonly {
+    readonly consumer: string;
+    readonly state: ServingState;
+    readonly wrong: boolean;
+    /** The earliest of its leaves; undefined: none is seen. */
+    readonly notAfter: Instant | undefined;
+  }[];
 }
 
 const phaseSince = ({ record }: Observation, phase: Phase): Instant | undefined => {
@@ -47,7 +56,7 @@ const validity = (leaf: LeafValidity | undefined): LeafValidity | undefined =>
 export function vitalsOf(observation: Observation, { phase, blockedBy, retained }: Plan): Vitals {
   const { seen, responsibilities, record, now } = observation;
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
-  const evidence = new Map<string, number>();
+  const evidence = new Map<EvidenceKind | 'none', number>();
   for (const { by = 'none' } of standings(seen, responsibilities.policy, now))
     evidence.set(by, (evidence.get(by) ?? 0) + 1);
   const waitedFor = new Map<string, Instant>();
@@ -78,6 +87,19 @@ export function vitalsOf(observation: Observation, { phase, blockedBy, retained 
     ],
     blockers: [...waitedFor].map(([consumer, since]) => ({ consumer, since })),
     evidence,
+    served: [...servingsIn(observation)].flatMap(([consumer, all]) => {
+      const [worst] = all;
+      if (worst === undefined) return [];
+      const ends = all.flatMap(({ leaf }) => leaf?.notAfter ?? []);
+      return [
+        {
+          consumer,
+          state: worst.state,
+          wrong: worst.wrong,
+          notAfter: ends.length === 0 ? undefined : instant(Math.min(...ends)),
+        },
+      ];
+    }),
   };
 }
 

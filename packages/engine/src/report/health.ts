@@ -1,11 +1,13 @@
 import { type Blocker, type Plan, renewalDueAt, rotationDueAt, waitingText } from '@handover/core';
-import type { Duration, Instant } from '@handover/material';
+import { type Duration, day, hour, type Instant, iso } from '@handover/material';
 import type { Observation } from '../observe/observe.ts';
+import { servingsIn } from '../observe/servings.ts';
 import type { Unusable } from '../snapshot/catalogue.ts';
 import { type HookStatus, hookStanding } from '../snapshot/hook-status.ts';
 import { hooksIn } from '../snapshot/hooks.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { alteredIn } from './damage.ts';
+import { servingRemedy } from './servings.ts';
 import type { AuthorityStanding } from './status.ts';
 import { unusableLine } from './unusable.ts';
 
@@ -92,6 +94,22 @@ const waitsOf = ({ plan, observation }: AuthorityStanding): readonly Omit<Health
   return stuck.length === 0 ? [] : [{ severity: 'warning', text: `blocked: ${waitingText(stuck)}` }];
 };
 
+const NAMED = 3;
+/** A server of another namespace is the business of its owners: docs/decisions/0401. */
+const servedWrong = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] => {
+  const blocking = new Set(observation.seen.consumers.flatMap(({ id, blocks }) => (blocks ? [id] : [])));
+  return [...servingsIn(observation)].flatMap(([consumer, all]) => {
+    const wrong = blocking.has(consumer) ? all.filter((one) => one.wrong) : [];
+    return wrong.slice(0, NAMED).map((one) => ({
+      severity:
+        one.state === 'older' || one.reason === 'not-asked' || one.reason === 'unread'
+          ? ('warning' as const)
+          : ('critical' as const),
+      text: `${one.instance === consumer ? consumer : `${consumer} (${one.instance})`} ${one.text}${wrong.length > NAMED ? `, and ${wrong.length - 1} more of it` : ''}; ${servingRemedy(one)}`,
+    }));
+  });
+};
+
 const damageIn = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] =>
   alteredIn(observation).map(({ object, problem }) => ({
     severity: 'critical',
@@ -117,20 +135,28 @@ export const otherHooksIn = async (
   return failedOf(await Promise.all(hooks)).map((finding) => ({ ...finding, authority: null }));
 };
 
-/** What is wrong with one authority, the worst first. */
-export const findingsIn = (standing: AuthorityStanding, thresholds: Thresholds): readonly HealthFinding[] => {
+/** What is wrong with one authority, the worst first. `idle`: for how long nothing has run here, where that is too long. */
+export const findingsIn = (
+  standing: AuthorityStanding,
+  thresholds: Thresholds,
+  idle?: number | undefined,
+): readonly HealthFinding[] => {
   const { status, observation } = standing;
   const { seen, responsibilities } = observation;
   const found: readonly (Omit<HealthFinding, 'authority'> | undefined)[] = [
     ...status.notReady.map((text) => ({ severity: 'critical' as const, text })),
     ...damageIn(observation),
+    ...servedWrong(observation),
     ...datesOf(standing, thresholds),
     ...(seen.clockDoubt === undefined
       ? []
       : [
           {
             severity: 'warning' as const,
-            text: 'the clock is in doubt: it jumped ahead; see handover clock',
+            text:
+              idle === undefined
+                ? 'the clock is in doubt: it jumped ahead; see handover clock'
+                : `nothing has run here for ${longTime(idle)}, or the clock jumped ahead by that: if it is right, handover clock --confirm, and start handover run`,
           },
         ]),
     ...responsibilities.refused.map(({ leaf, why }) => ({
@@ -158,5 +184,46 @@ export const findingOf = (unusable: Unusable): HealthFinding => {
     ? { severity: 'critical', authority: id, text: `${code}: ${message}` }
     : { severity: 'critical', authority: null, text: unusableLine(unusable) };
 };
+
+/** Without a process nothing is renewed, unless a timer starts one: most start it each day. */
+const UNATTENDED_MS = 25 * hour;
+
+/** For how long nothing has run here; undefined: something does, or did not long ago. */
+export const idleIn = ({ run, now }: Pick<Snapshot, 'run' | 'now'>): number | undefined => {
+  const { pid, lastAt } = run?.() ?? {};
+  const idle = lastAt === undefined ? 0 : now - lastAt;
+  return pid !== undefined || idle < UNATTENDED_MS ? undefined : idle;
+};
+
+/** What the process that works here knows of its failures, and whether there is one. `said`: what is reported beside it. */
+export const runFindings = (
+  { run, now }: Snapshot,
+  said: readonly string[] = [],
+): readonly HealthFinding[] => {
+  if (run === undefined) return [];
+  const { lastAt, problems } = run();
+  const idle = idleIn({ run, now });
+  return [
+    ...problems
+      .filter(({ message }) => !said.some((text) => text.includes(message) || message.includes(text)))
+      .map(({ code, message, since }) => ({
+        severity: code === 'OBJECT_OBSTACLE' ? ('warning' as const) : ('critical' as const),
+        authority: null,
+        text: `${code}: ${message} (since ${iso(since)})`,
+      })),
+    ...(idle === undefined || lastAt === undefined
+      ? []
+      : [
+          {
+            severity: 'warning' as const,
+            authority: null,
+            text: `nothing has run here for ${longTime(idle)} (since ${iso(lastAt)}); start handover run`,
+          },
+        ]),
+  ];
+};
+
+const longTime = (ms: number): string =>
+  ms >= 2 * day ? `${Math.floor(ms / day)} days` : `${Math.floor(ms / hour)} h`;
 
 const rank = ({ severity }: HealthFinding): number => (severity === 'critical' ? 0 : 1);

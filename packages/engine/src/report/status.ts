@@ -2,6 +2,7 @@ import {
   byStrength,
   type Closeness,
   type ConsumerSeen,
+  countEvidence,
   explain,
   MOST_NAMED,
   type NotReady,
@@ -13,6 +14,7 @@ import {
   plan,
   restsOnTime,
   standings,
+  standsOn,
 } from '@handover/core';
 import {
   bundleOf,
@@ -27,6 +29,7 @@ import {
 import { resolveProfile } from '../act/profile.ts';
 import { historyOf } from '../ledger/history.ts';
 import { type Observation, observeWithRetry } from '../observe/observe.ts';
+import { servingsIn } from '../observe/servings.ts';
 import { profileObjectOf, targetsOf, type Unusable } from '../snapshot/catalogue.ts';
 import type { AuthorityId, ObjectId } from '../snapshot/home.ts';
 import { hookNamed } from '../snapshot/hook-status.ts';
@@ -34,8 +37,9 @@ import { trustedOf } from '../snapshot/shared-bundles.ts';
 import type { ReadSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { bundleKeyOf, readableCertificates } from '../snapshot/stored-object.ts';
 import { alteredIn, damageOf, staticDamage } from './damage.ts';
+import { servingStatuses } from './servings.ts';
 import { remarksOn } from './settings-without-effect.ts';
-import type { AuthorityStatus, ConsumerStatus, LeafReport, Status } from './status-types.ts';
+import type { AuthorityStatus, ConsumerStatus, LeafReport, RunStatus, Status } from './status-types.ts';
 import { strandedIn } from './stranded.ts';
 import { survey, unusableLine } from './unusable.ts';
 import { answer, type Verdicts } from './verify.ts';
@@ -85,6 +89,7 @@ export const authorityStatus = (
   const trusted = record === undefined ? [] : trustedOf(record);
   const problems = reasons.map(({ why }) => why);
   const due = dueIn(observation, made);
+  const consumers = consumersOf(observation);
   const objects = new Map(seen.objects.map((object) => [object.id, object]));
   const held = [...responsibilities.leaves].map(([secret, leaf]): LeafReport => {
     const object = objects.get(secret);
@@ -128,7 +133,8 @@ export const authorityStatus = (
       .slice(0, MOST_NAMED)
       .map((blocker) => ({ ...blocker, since: iso(blocker.since) })),
     leaves: [...held, ...refused],
-    consumers: consumersOf(observation),
+    consumers,
+    evidence: countEvidence(consumers.map(({ evidence }) => [evidence, 1])),
     restsOnTime: restsOnTime(seen, responsibilities.policy),
     hooks: observation.hooks,
     wakeAt: made.wakeAt === undefined ? null : iso(made.wakeAt),
@@ -196,20 +202,23 @@ const consumersOf = (observation: Observation): readonly ConsumerStatus[] => {
     hashes.set(key, hash);
     return hash;
   };
+  const shown = servingsIn(observation);
   return seen.consumers.map((consumer): ConsumerStatus => {
     const { by, at, trustsUntilRestarted: old } = standing.get(consumer.id) ?? {};
-    const shown = proofOf(consumer);
-    const since = at ?? (by === undefined || by === shown?.by ? shown?.at : undefined);
+    const proof = proofOf(consumer);
+    const since = at ?? (by === undefined || by === proof?.by ? proof?.at : undefined);
     const anchors = consumer.instances
       .flatMap(({ proofs }) => proofs)
       .find(({ complete, anchors: all = [] }) => complete === true && all.length > 0)?.anchors;
     return {
       name: consumer.id,
       kind: consumer.reload,
-      evidence: by ?? shown?.by ?? null,
+      evidence: by ?? proof?.by ?? null,
+      stands: standsOn(by ?? proof?.by),
       hash: anchors === undefined ? null : hashed(anchors),
       at: since === undefined ? null : iso(since),
       ...remarkOf(consumer, old),
+      shows: servingStatuses(shown.get(consumer.id) ?? []),
     };
   });
 };
@@ -297,11 +306,21 @@ export async function statusOf(read: ReadSnapshot, only?: AuthorityId): Promise<
   };
 }
 
+const runStatus = ({ run }: Snapshot): RunStatus | null => {
+  if (run === undefined) return null;
+  const { pid = null, lastAt, problems } = run();
+  return {
+    pid,
+    lastAt: lastAt === undefined ? null : iso(lastAt),
+    problems: problems.map((one) => ({ ...one, since: iso(one.since), at: iso(one.at) })),
+  };
+};
+
 /** The status of everything that belongs to no authority. */
 export async function restOfStatus(
   snapshot: Snapshot,
   said: readonly Unusable[] = [],
-): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'remarks'>> {
+): Promise<Pick<Status, 'trustBundles' | 'tlsProfiles' | 'run' | 'remarks'>> {
   const { catalogue } = snapshot;
   const trustBundles = await Promise.all(
     catalogue.trustBundles.map(async (bundle) => ({
@@ -338,5 +357,5 @@ export async function restOfStatus(
     ...damaged.slice(0, MOST_NAMED),
     ...remarksOn(catalogue, snapshot.facts.consumersFound, said),
   ];
-  return { trustBundles, tlsProfiles, remarks };
+  return { trustBundles, tlsProfiles, run: runStatus(snapshot), remarks };
 }

@@ -6,6 +6,7 @@ import type { HookReader } from './hooks.ts';
 import type { LocalKey } from './local-key.ts';
 import type { OutputPreparer } from './outputs.ts';
 import type { Responsibilities } from './responsibilities.ts';
+import type { RunReport } from './run-report.ts';
 
 export interface ObjectReader {
   read(id: ObjectId): Promise<StoredObject | undefined>;
@@ -139,6 +140,8 @@ export interface Readers {
   readonly hooks?: HookReader | undefined;
   /** Undefined: there is no platform that asks for a TLS profile. */
   readonly profiles?: ProfileReader | undefined;
+  /** What the process that works here, or the last that did, knows of itself. Undefined: this home does not record it. */
+  readonly run?: (() => RunReport) | undefined;
   readonly facts: HomeFacts;
   /** Shows whether the clock was set since the snapshot began. */
   readonly clock: HomeClock;

@@ -49,7 +49,7 @@ const outcome = (scene: Scene): Pick<AuthorityOutcome, 'observation' | 'plan'> =
         policy: { patience: hour, onBlocked: 'Wait' },
       },
       seen: {
-        consumers: scene.consumers ?? [],
+        consumers: (scene.consumers ?? []).map((one) => ({ presents: [], instances: [], ...one })),
         objects: Object.entries(scene.obstacles ?? {}).map(([id, obstacle]) => ({ id, obstacle })),
       },
     },

@@ -8,10 +8,18 @@ import {
   type Note,
   type Plan,
   renewalDueAt,
+  type ServingState,
   type Stamp,
   waitGroups,
 } from '@handover/core';
-import { type AuthorityId, type AuthorityOutcome, idOf, type Observation } from '@handover/engine';
+import {
+  type AuthorityId,
+  type AuthorityOutcome,
+  idOf,
+  type Observation,
+  servingRemedy,
+  servingsIn,
+} from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
 import { ownNotes } from '../objects/bounds.ts';
 import type { Happening } from './event.ts';
@@ -27,7 +35,17 @@ const MOST_NAMED = 10;
 const MOST_WAITS = 5;
 /** An API server forgets Events after an hour, and these must not be forgotten. */
 const AGAIN_MS = 50 * minute;
-const LASTING: ReadonlySet<string> = new Set(['ExpiringSoon', 'Critical', 'Contended', 'Refused']);
+const LASTING: ReadonlySet<string> = new Set([
+  'ExpiringSoon',
+  'Critical',
+  'Contended',
+  'Refused',
+  'ServesOlder',
+  'ServesOther',
+  'ServesNothing',
+  'ServesForeign',
+  'ServesExpired',
+]);
 
 /** True of a plan that acts as well: the step that a deadline brings about is taken at once. */
 const LOUD: ReadonlySet<string> = new Set(['DeadlinePassed', 'ExpiringSoon', 'Critical']);
@@ -195,7 +213,33 @@ const worriesIn = (observation: Observation, plan: Plan): readonly Worry[] => [
     leaf,
   })),
   ...leafWorries(observation),
+  ...servingWorries(observation),
 ];
+
+const SERVING_CODES = {
+  newest: 'ServesNewest',
+  older: 'ServesOlder',
+  other: 'ServesOther',
+  unseen: 'ServesNothing',
+  foreign: 'ServesForeign',
+  expired: 'ServesExpired',
+} as const satisfies Record<ServingState, string>;
+
+/** Servers that show a wrong certificate, or none. Those of other namespaces are the business of their owners. */
+const servingWorries = (observation: Observation): readonly Worry[] => {
+  const blocking = new Set(observation.seen.consumers.flatMap(({ id, blocks }) => (blocks ? [id] : [])));
+  return [...servingsIn(observation)].flatMap(([object, [worst]]): readonly Worry[] =>
+    worst?.wrong === true && blocking.has(object)
+      ? [
+          {
+            code: SERVING_CODES[worst.state],
+            object,
+            message: `${worst.instance === object ? '' : `${worst.instance} `}${worst.text}; ${servingRemedy(worst)}`,
+          },
+        ]
+      : [],
+  );
+};
 
 const leafWorries = ({ responsibilities, seen, now }: Observation): readonly Worry[] =>
   seen.objects.flatMap(({ id, leaf: held }): readonly Worry[] => {

@@ -1,4 +1,10 @@
-import { type AuthorityResourceStatus, type LeafResourceStatus, ROTATE } from '@handover/core';
+import {
+  type AuthorityResourceStatus,
+  countEvidence,
+  type LeafResourceStatus,
+  ROTATE,
+  standsOn,
+} from '@handover/core';
 import {
   type AuthorityId,
   type AuthorityStatus,
@@ -115,10 +121,13 @@ const authorityIn = (object: KubeObject, leaves: readonly KubeObject[]): PublicA
       name,
       kind,
       evidence: (evidence as AuthorityStatus['consumers'][number]['evidence'] | undefined) ?? null,
+      stands: standsOn(evidence),
       hash: null,
       at: null,
+      shows: [],
       ...(remark === undefined ? {} : { remark }),
     })),
+    evidence: countEvidence(consumers.map(({ evidence = null }) => [evidence, 1])),
     restsOnTime: [],
     hooks: [],
     wakeAt: null,
@@ -191,6 +200,7 @@ export class PublicView {
         trustBundles: [],
         tlsProfiles: [],
         remarks: [REMARK],
+        run: null,
       };
     }
     const all = await this.#list('Authority', undefined);
@@ -214,6 +224,7 @@ export class PublicView {
     return {
       authorities,
       unusable,
+      run: null,
       wrong: [...unusable.map(unusableLine), ...notReady],
       trustBundles: bundles
         .filter(isUsable)

@@ -25,7 +25,13 @@ const saidWith = (notes: readonly Note[]): readonly Condition[] => {
   const observation = {
     now: instant(1_000),
     hooks: [],
-    responsibilities: { authority: { metadata }, leaves: new Map(), bundles: new Map(), refused: [] },
+    responsibilities: {
+      authority: { metadata },
+      leaves: new Map(),
+      bundles: new Map(),
+      refused: [],
+      policy: {},
+    },
     record: undefined,
     seen: { consumers, objects: [] },
   } as unknown as Observation;

@@ -311,4 +311,5 @@ const instanceOf = (
   stamp: stampIn(annotations[TRUST_HASH], authority),
   proofs: shown?.proofs ?? [],
   ...(shown === undefined ? {} : { unread: shown.unread }),
+  ...(shown?.served === undefined ? {} : { served: shown.served }),
 });

@@ -127,6 +127,20 @@ test('a pod that named a leaf which no object held is asked again at rest, until
   expect(pod.times).toBe(2);
 });
 
+test('what a pod serves, or why nothing, comes with the time since when it has been so, and such a pod is asked each minute at rest', async () => {
+  const { pod, seen } = await asked('web-1');
+  const shows = showing();
+  const issuers = new Map([['new', 'ca2']]);
+  const look = async (seconds: number) =>
+    (await shows.of(seen, { ...by(recordOf(1, 'ca2'), after(T0, seconds * 1_000)), issuers }, PATIENCE))
+      ?.served;
+  expect(await look(0)).toMatchObject({ leaves: [], none: { reason: 'unread' }, since: T0 });
+  await look(30);
+  expect(pod.times).toBe(1);
+  expect(await look(61)).toMatchObject({ at: after(T0, 61_000), none: { reason: 'unread' }, since: T0 });
+  expect(pod.times).toBe(2);
+});
+
 test('a pod that a step waits for is asked each second at first, and not 60 times a minute later', async () => {
   const { pod, seen } = await asked('web-1');
   const shows = showing();

@@ -5,6 +5,7 @@ import {
   askAgainMs,
   askProcess,
   type FairSemaphore,
+  FirstServed,
   type ProbeTools,
   type ProcessShown,
   silent,
@@ -28,6 +29,16 @@ interface Remembered {
 
 /** While nothing is under way, what a pod showed is good for this long. */
 const REST_MS = 10 * 60_000;
+/** And for this long if it serves nothing, or a leaf that no object holds: it may have reloaded since. */
+const UNSETTLED_MS = 60_000;
+
+const isUnsettled = ({ served }: ProcessShown, { issuers, now }: Asking): boolean =>
+  served !== undefined &&
+  (served.none !== undefined ||
+    served.leaves.some(
+      ({ fingerprint, notAfter }) =>
+        issuers.get(fingerprint) === undefined || (notAfter !== undefined && notAfter <= now),
+    ));
 
 const portIn = (text: string | undefined): number | undefined => {
   const port = Number(text);
@@ -72,7 +83,9 @@ interface Probed {
 }
 
 /** Undefined: it declares nothing. What it declares and cannot be asked for is no evidence, and `refused` says why. */
-const declaredBy = (pod: Pod): Declared | { readonly refused: string } | undefined => {
+const declaredBy = (
+  pod: Pod,
+): Declared | { readonly refused: string; readonly isPending?: true } | undefined => {
   const { ip, running, onNode, annotations } = pod;
   const { [ACK_PORT]: ackText, [EVIDENCE]: metricsText, [PROBE]: probeText } = annotations;
   const isAsked = [ackText, metricsText, probeText].some((text) => text !== undefined);
@@ -93,7 +106,8 @@ const declaredBy = (pod: Pod): Declared | { readonly refused: string } | undefin
     return {
       refused: `its address is that of its node (hostNetwork); remove its ${ACK_PORT}, ${EVIDENCE} and ${PROBE} annotations`,
     };
-  if (ip === undefined || !running) return { refused: 'it does not run yet, so that it cannot be asked' };
+  if (ip === undefined || !running)
+    return { refused: 'it does not run yet, so that it cannot be asked', isPending: true };
   return { pod, ip, ack, metrics, probed };
 };
 
@@ -102,6 +116,7 @@ export class PodEvidence {
   readonly #tools: PodEvidenceOptions;
   readonly #known = new Map<string, Remembered>();
   readonly #asking = new Map<string, Promise<ProcessShown>>();
+  readonly #served = new FirstServed();
 
   constructor(options: PodEvidenceOptions) {
     this.#tools = options;
@@ -112,15 +127,17 @@ export class PodEvidence {
     const declared = declaredBy(pod);
     if (declared === undefined) return undefined;
     const { record, now } = asking;
-    if ('refused' in declared) return silent(declared.refused);
+    if ('refused' in declared)
+      return silent(declared.refused, now, declared.isPending === true ? 'pending' : 'not-asked');
     const refused = this.#tools.addresses.why(declared.ip);
-    if (refused !== undefined) return silent(refused);
+    if (refused !== undefined) return silent(refused, now, 'not-asked');
     const key = `${pod.uid} ${record.state.generations[0]?.anchors[0].fingerprint ?? ''}`;
     const before = this.#known.get(key);
     const moving = isMoving(record.state) || (before !== undefined && isBehind(before, anchorsOf(record)));
     const current = before?.revision === record.state.revision ? before : undefined;
     if (current !== undefined) {
-      const wait = moving ? askAgainMs(current.at - current.since) : REST_MS;
+      const rest = isUnsettled(current.shown, asking) ? UNSETTLED_MS : REST_MS;
+      const wait = moving ? askAgainMs(current.at - current.since) : rest;
       if (now < after(current.at, wait)) return current.shown;
     }
     const answer = this.#asking.get(key) ?? this.#begin(key, declared, asking);
@@ -128,7 +145,7 @@ export class PodEvidence {
       this.#tools.clock,
       patience,
       answer,
-      () => current?.shown ?? silent('it has not answered yet'),
+      () => current?.shown ?? silent('it has not answered yet', now, 'pending'),
     );
   }
 
@@ -136,7 +153,7 @@ export class PodEvidence {
     const answer = this.#tools.semaphore.take(declared.pod.namespace, () => this.#ask(declared, asking));
     this.#asking.set(key, answer);
     try {
-      const shown = await answer;
+      const shown = this.#dated(key, await answer);
       const { record, now } = asking;
       const { revision } = record.state;
       const before = this.#known.get(key);
@@ -148,6 +165,11 @@ export class PodEvidence {
     } finally {
       this.#asking.delete(key);
     }
+  }
+
+  #dated(key: string, shown: ProcessShown): ProcessShown {
+    const { served } = shown;
+    return served === undefined ? shown : { ...shown, served: this.#served.since(key, served) };
   }
 
   #ask({ pod, ip, ack, metrics, probed }: Declared, asking: Asking): Promise<ProcessShown> {

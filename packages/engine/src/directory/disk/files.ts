@@ -69,6 +69,8 @@ interface FileWriter {
   create(path: string, content: string | Uint8Array, ownership: Ownership): Promise<void>;
   /** Appends whole lines durably; creates the file if needed, and ends a last line that was cut short. */
   append(path: string, lines: string, mode: number): Promise<{ readonly size: number }>;
+  /** Overwrites a file in place with content of the same length, which takes no more space; creates it if needed. Not durable at once. */
+  overwrite(path: string, content: string, mode: number): Promise<void>;
   symlink(target: string, path: string): Promise<void>;
   /** Adds a hard link to a file; fails when the name exists. */
   link(from: string, to: string): Promise<void>;
@@ -186,6 +188,15 @@ export const diskFiles: Files = {
         if (uid !== undefined || gid !== undefined) await file.chown(uid ?? -1, gid ?? -1);
         await file.chmod(mode); // the umask may have cleared bits; after chown, which may clear more
         await file.sync();
+      } finally {
+        await file.close();
+      }
+    }),
+  overwrite: (path, content, mode) =>
+    tried('write', path, async () => {
+      const file = await open(path, O_RDWR | O_CREAT | O_NOFOLLOW, mode);
+      try {
+        await file.write(content, 0, 'utf8');
       } finally {
         await file.close();
       }

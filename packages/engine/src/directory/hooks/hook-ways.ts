@@ -53,7 +53,7 @@ export interface HookTimes {
 const HTTP_MS = 5_000;
 const RELOAD_MS = 30_000;
 const RESTART_MS = 120_000;
-const MOST_MESSAGE = 300;
+const MOST_MESSAGE = 1_200;
 /** Our own reasons end with the remedy, behind paths that may be long. */
 const MOST_REASON = 2_000;
 

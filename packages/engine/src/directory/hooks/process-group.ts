@@ -22,13 +22,33 @@ export interface ProgramEnd {
   readonly code: number | null;
   /** What killed it, or why it could not be started. */
   readonly cause: string | undefined;
-  /** The last line that it wrote to stderr. */
+  /** The first lines that it wrote to stderr, and the last: "no such site / see above / … / reload failed". */
   readonly said: string;
   /** Its standard output, as far as it was read: at most one byte more than `output`. */
   readonly printed: Buffer;
 }
 
+/** Kept of stderr, from its beginning and from its end. */
 const MOST_OUTPUT = 8_192;
+const FIRST_LINES = 3;
+const MOST_LINE = 200;
+
+/** First lines name the cause, and the last one the result; what stands between PEM markers is left out. */
+export const firstAndLast = (head: string, tail: string): string => {
+  const lines: string[] = [];
+  let isPem = false;
+  for (const raw of `${head}${tail}`.split('\n')) {
+    const line = raw.trim();
+    const began = isPem;
+    if (line.includes('-----BEGIN')) isPem = true;
+    if (isPem && !began) lines.push('[…]');
+    if (!isPem && line !== '') lines.push(line.slice(0, MOST_LINE));
+    if (line.includes('-----END')) isPem = false;
+  }
+  const last = lines.at(-1);
+  if (lines.length <= FIRST_LINES + 1 || last === undefined) return lines.join(' / ');
+  return [...lines.slice(0, FIRST_LINES), '…', last].join(' / ');
+};
 /** After its end a program's last words are on their way; a child of it may hold stderr open for ever. */
 const LAST_WORDS_MS = 200;
 /** Between asking a group to end and killing it. */
@@ -71,7 +91,8 @@ export class ProcessGroups {
       });
       const { pid } = child;
       let how: ProgramEnd['how'] = 'exited';
-      let output = '';
+      let head = '';
+      let tail = '';
       let printed: Buffer = Buffer.alloc(0);
       const timers: NodeJS.Timeout[] = [];
       const stop = (): void => {
@@ -83,8 +104,7 @@ export class ProcessGroups {
       const end = (code: number | null, cause: string | undefined): void => {
         for (const timer of timers) clearTimeout(timer);
         signal.removeEventListener('abort', stop);
-        const said = output.trim().split('\n').at(-1) ?? '';
-        resolve({ how, code, cause, said, printed });
+        resolve({ how, code, cause, said: firstAndLast(head, tail), printed });
       };
       child.stdout?.on('data', (chunk: Buffer) => {
         if (printed.length > (most ?? 0)) return;
@@ -92,7 +112,10 @@ export class ProcessGroups {
         if (printed.length > (most ?? 0) && pid !== undefined) killGroup(pid, 'SIGKILL');
       });
       child.stderr?.on('data', (chunk: Buffer) => {
-        output = (output + chunk.toString('utf8')).slice(-MOST_OUTPUT);
+        const text = chunk.toString('utf8');
+        const room = MOST_OUTPUT - head.length;
+        head += text.slice(0, room);
+        tail = (tail + text.slice(Math.max(room, 0))).slice(-MOST_OUTPUT);
       });
       child.once('error', (error: NodeJS.ErrnoException) => {
         how = 'not-started';

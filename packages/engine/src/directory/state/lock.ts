@@ -1,5 +1,5 @@
 import { utimesSync } from 'node:fs';
-import type { Clock, HandoverError } from '@handover/material';
+import { type Clock, type HandoverError, type Instant, instant } from '@handover/material';
 import { EngineError } from '../../error.ts';
 import { type Files, homeFileError } from '../disk/files.ts';
 import { quoted } from '../disk/trusted-path.ts';
@@ -46,6 +46,12 @@ const isStale = (options: LockOptions, path: string, holder: ProcessIdentity | u
   if (holder === undefined) return true;
   if (isWithinSight(holder, ownIdentity())) return !isAlive(holder);
   return silentFor(options, path) > (options.times ?? DEFAULT_TIMES).staleMs;
+};
+
+/** When the lock was last touched by a process that is gone; undefined: it was given back. */
+export const lastTouched = ({ files, directory }: LockOptions): Instant | undefined => {
+  const touched = files.facts(`${directory}/lock`)?.mtimeMs;
+  return touched === undefined ? undefined : instant(Math.floor(touched));
 };
 
 export const lockHolder = (options: LockOptions): Pick<ProcessIdentity, 'pid' | 'stays'> | undefined => {
@@ -192,6 +198,7 @@ export const fenced = (files: Files, check: () => void): Files => {
     ...files,
     makeDirectory: guard(files.makeDirectory),
     create: guard(files.create),
+    overwrite: guard(files.overwrite),
     symlink: guard(files.symlink),
     link: guard(files.link),
     rename: guard(files.rename),
