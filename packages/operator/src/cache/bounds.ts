@@ -12,13 +12,13 @@ const MOST_LIST = 16_384;
 const REQUESTS: ReadonlySet<string> = new Set([ROTATE, DISTRUST]);
 const MOST_LABELS = 8_192;
 
-/** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept. */
+/** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept, and a short text may hold such a slice. */
 export const beginningOf = (text: string, most: number): string =>
-  text.length <= most ? text : Buffer.from(text.slice(0, most)).toString();
+  Buffer.from(text.slice(0, most)).toString();
 
 /** The same, for people. */
 export const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${beginningOf(text, most - 1)}…`;
+  text.length <= most ? beginningOf(text, most) : `${beginningOf(text, most - 1)}…`;
 
 /** A text that is short enough to be what it should be, or none: the beginning of a name names something else. */
 export const textOf = (value: unknown, most = MOST_NAME): string | undefined =>
