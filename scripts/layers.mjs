@@ -40,6 +40,7 @@ export const FOLDERS = {
   runtime: ['status', 'files', 'clients', 'servers', 'kubernetes', 'register'],
   'engine/directory': ['disk', 'state', 'resources', 'requests', 'objects', 'hooks', BESIDE],
   operator: [
+    'cache',
     'objects',
     'resources',
     'workloads',
@@ -93,6 +94,12 @@ export const ONE_PLACE = [
     // Runtime may not import core. Mutants copy the planner without the folders beside it.
     /^packages\/(?:core\/src\/contract\/|material\/src\/tls-files\.ts$|core\/src\/plan\/(?:gates|old-leaves)\.ts$)/,
     'names of annotations and labels stand in core/src/contract',
+  ],
+  [
+    /\bnew Informer\b|\bkube\.(?:list|pages)\b/,
+    // Other packages keep nothing of others. The pod of a request is read, and not kept.
+    /^packages\/(?!operator\/)|^packages\/operator\/src\/(?:cache\/watched|pod-certificates\/signer|cert-manager\/cluster)\.ts$/,
+    'objects of the API server come in through Watched and listed (operator/src/cache/watched.ts)',
   ],
 ];
 

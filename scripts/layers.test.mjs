@@ -83,3 +83,15 @@ test('errors have typed codes, and annotations have one name', () => {
   expect(found('packages/engine/src/a.ts', `// ${name}`)).toEqual([]);
   expect(found('packages/engine/src/a.ts', "const v = 'handover.dev/object/1';")).toEqual([]);
 });
+
+test('the operator keeps and lists objects of the API server in one place', () => {
+  const watch = 'const all = new Informer(kube, pods, {});';
+  const list = 'const { items } = await kube.list(pods, {});';
+  const message =
+    '1: objects of the API server come in through Watched and listed (operator/src/cache/watched.ts)';
+  for (const source of [watch, list]) {
+    expect(messages('operator', 'packages/operator/src/workloads/a.ts', source)).toEqual([message]);
+    expect(messages('operator', 'packages/operator/src/cache/watched.ts', source)).toEqual([]);
+    expect(messages('kube', 'packages/kube/src/lease.ts', source)).toEqual([]);
+  }
+});

@@ -264,5 +264,16 @@ test('lists ask for smaller pages when one is too large', async () => {
   expect(items).toHaveLength(5);
   expect(
     server.requests.filter(({ query }) => query.has('limit')).map(({ query }) => query.get('limit')),
-  ).toEqual(['4', '2', '1', '1', '1', '1', '1']);
+  ).toEqual(['4', '1', '2', '1', '1', '1', '1']);
+});
+
+test('a list of large objects is read in pages of a few MiB', async () => {
+  const text = 'x'.repeat(900_000);
+  for (let i = 0; i < 12; i++)
+    await kube.create(configMaps, { metadata: { name: `a${i}`, namespace: 'default' }, data: { text } });
+  const sizes: number[] = [];
+  for await (const { items } of kube.pages(configMaps, { namespace: 'default' }))
+    sizes.push(items.reduce((sum, item) => sum + JSON.stringify(item).length, 0));
+  expect(sizes.length).toBeGreaterThan(3);
+  expect(Math.max(...sizes)).toBeLessThan(6 * 1024 * 1024);
 });

@@ -28,13 +28,17 @@ import { type Call, type ConnectOptions, Session, statusIn } from './session.ts'
 import { METADATA, METADATA_LIST, PATCH, watchOnce } from './watch-once.ts';
 
 const PAGE = 500;
+/** A page aims at this many bytes, and one with more than twice as many is read again, smaller: a page is in memory whole, several times over. */
+const PAGE_BYTES = 3 * 1024 * 1024;
+/** One object alone may have more: etcd takes 1.5 MiB, of which JSON may be several times as much. */
+const OBJECT_BYTES = 16 * 1024 * 1024;
 
 interface RawList<T> {
   readonly items?: readonly T[] | null;
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-/** Pages of one moment. A page that is too large is read again at half the size. */
+/** Pages of one moment, each about as large as the page before it lets expect; a page that is too large is read again at a quarter. */
 async function* pagesOf<T extends KubeObject>(
   session: Session,
   kind: ResourceKind<T>,
@@ -42,13 +46,15 @@ async function* pagesOf<T extends KubeObject>(
   { signal, timeout }: CallOptions,
 ): AsyncGenerator<List<T>, void, undefined> {
   const path = pathOf(kind, { namespace: which.namespace });
-  let limit = which.limit ?? PAGE;
+  let whole = which.limit === 0;
+  let most = which.limit || PAGE;
+  let limit = most;
   let next: string | undefined;
   for (;;) {
     const query = {
       labelSelector: which.labelSelector,
       fieldSelector: which.fieldSelector,
-      limit: limit > 0 ? limit : undefined,
+      limit: whole ? undefined : limit,
       continue: next,
       // From the second page on, the continue token holds the version.
       resourceVersion: next === undefined ? which.resourceVersion : undefined,
@@ -62,11 +68,16 @@ async function* pagesOf<T extends KubeObject>(
         accept: which.metadataOnly === true ? METADATA_LIST : undefined,
         signal,
         timeout,
+        ...(whole ? {} : { maxBytes: limit === 1 ? OBJECT_BYTES : 2 * PAGE_BYTES }),
       });
       list = parseAnswer<RawList<T>>(reply, `GET ${path}`);
+      const each = reply.body.length / Math.max(1, list.items?.length ?? 0);
+      if (!whole) limit = Math.min(most, Math.max(1, Math.floor(PAGE_BYTES / Math.max(1, each))));
     } catch (error) {
       if (!isCode(error, 'KUBE_TOO_LARGE') || limit === 1) throw error;
-      limit = Math.max(1, Math.floor((limit || PAGE) / 2));
+      whole = false;
+      most = Math.max(1, Math.floor(limit / 2));
+      limit = Math.max(1, Math.floor(limit / 4));
       continue;
     }
     const { metadata = {} } = list;

@@ -38,6 +38,8 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
   readonly ready: Promise<void>;
   readonly #about: string;
   readonly #clock: Clock;
+  readonly #kube: KubeReader;
+  readonly #kind: ResourceKind<O>;
   readonly #options: InformerOptions<O, T>;
   readonly #projection: Projection<O, T>;
   readonly #listWatch: ListWatch<O, T>;
@@ -51,6 +53,8 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
   constructor(kube: KubeReader, kind: ResourceKind<O>, options: InformerOptions<O, T> = {}) {
     this.#about = `informer of ${kind.plural}`;
     this.#clock = kube.clock;
+    this.#kube = kube;
+    this.#kind = kind;
     this.#options = options;
     this.#projection = new Projection({
       kind,
@@ -129,6 +133,28 @@ export class Informer<O extends KubeObject = KubeObject, T = O> {
   on<Name extends keyof InformerEvents<T>>(name: Name, listener: (e: InformerEvents<T>[Name]) => void): this {
     this.#listeners.on(name, listener);
     return this;
+  }
+
+  /**
+   * Reads an object that it knows once more, and projects it again: for a projection that keeps more of it than before. An event that
+   * comes meanwhile is newer. `around`: called with what takes the object.
+   */
+  async refresh(key: string, around: (take: () => void) => void = (take) => take()): Promise<void> {
+    const { store } = this.#projection;
+    const version = store.versionOf(key);
+    if (version === undefined) return;
+    const at = key.indexOf('/');
+    const object = await this.#kube.get(
+      this.#kind,
+      {
+        name: key.slice(at + 1),
+        ...(at < 0 ? {} : { namespace: key.slice(0, at) }),
+        ...(this.#options.metadataOnly === true ? { metadataOnly: true } : {}),
+      },
+      { signal: this.#stop.signal },
+    );
+    if (object !== undefined && store.versionOf(key) === version)
+      around(() => this.#projection.retake(object));
   }
 
   /** Lists and watches until `signal` aborts or `stop` is called. A second call does nothing. */

@@ -49,8 +49,13 @@ export class Projection<O extends KubeObject, T> {
     this.#set(objectKeyOf(object), object.metadata.resourceVersion ?? '', value);
   }
 
-  #set(key: string, version: string, value: T | undefined): void {
-    const change = this.store.set(key, version, value);
+  /** The object was read again: what is kept of it may be another part now. */
+  retake(object: O): void {
+    this.#set(objectKeyOf(object), object.metadata.resourceVersion ?? '', this.#project(object), true);
+  }
+
+  #set(key: string, version: string, value: T | undefined, again = false): void {
+    const change = this.store.set(key, version, value, again);
     if (change !== undefined) this.#options.changed(change);
   }
 

@@ -57,11 +57,15 @@ export class Store<T> {
     return found;
   }
 
-  /** `value` undefined: removes the object. Returns the change, if there is one. */
-  set(key: string, version: string, value: T | undefined): StoreChange<T> | undefined {
+  versionOf(key: string): string | undefined {
+    return this.#entries.get(key)?.version;
+  }
+
+  /** `value` undefined: removes the object. Returns the change, if there is one. An object of the same version stays as it is, unless `again`. */
+  set(key: string, version: string, value: T | undefined, again = false): StoreChange<T> | undefined {
     const old = this.#entries.get(key);
     if (old === undefined && value === undefined) return undefined;
-    if (old !== undefined && value !== undefined && old.version === version) return undefined;
+    if (!again && old !== undefined && value !== undefined && old.version === version) return undefined;
     if (old !== undefined) this.#unindex(key, old.value);
     if (value === undefined) this.#entries.delete(key);
     else {

@@ -145,6 +145,10 @@ export const ERROR_CODES: Readonly<Record<DocumentedCode, ErrorEntry>> = {
   ),
   ISSUE_USAGES: entry('A leaf is for neither server nor client.', 'Give `usages`.'),
   LOAD_FAILED: entry('A file could not be loaded.', 'See the message; the last good content stays loaded.'),
+  NAMESPACE_OVER_SHARE: entry(
+    'The objects of a namespace take more than its share of the operator’s memory; the operator does not keep some of them.',
+    'Remove objects in that namespace that are not needed, or set a ResourceQuota; with more memory (the container’s limit and --max-old-space-size) each share is larger.',
+  ),
   NOT_LOADED: entry('Nothing has been loaded yet.', 'Wait until it is ready.'),
   NOT_SERVED: entry(
     'The server does not show the certificate of the file, or that certificate has expired.',

@@ -1,4 +1,5 @@
 import { createHash, hash } from 'node:crypto';
+import { getHeapStatistics } from 'node:v8';
 import { FOREIGN_SPEC, type LeafSeen, type ObjectSeen, type Obstacle, sameObstacle } from '@handover/core';
 import {
   bytesOf,
@@ -38,31 +39,40 @@ const computeDigest = (data: FileData): string => {
 /** The key of an object's data that holds its bundle. */
 export const bundleKeyOf = (id: ObjectId): string => id.split('/')[3] ?? 'ca.crt';
 
-/** Certificates in files that were read before, and by digest: a fleet shares a few bundles, and reads them at every look. */
-const read = new WeakMap<Uint8Array, readonly Certificate[]>();
+/**
+ * Certificates of files that were read before, by digest: a fleet shares a few bundles, and reads them at every look. What was read last stays, as
+ * far as there is room: certificates can be so short that they take twenty times their text.
+ */
 const shared = new Map<string, readonly Certificate[]>();
-const MOST_BYTES = 4_000_000;
-let bytes = 0;
+/** Of this process’s heap, at about 4 KiB each. */
+const MOST_SHARED = Math.max(6_000, Math.floor(getHeapStatistics().heap_size_limit / 25_000));
+let certificatesShared = 0;
+/** To hash a bundle takes longer than to look it up. */
+const hashes = new WeakMap<Uint8Array, string>();
+/** A file with more than these is read each time: with what stays in memory of it others would be pushed out. */
+const MOST_EACH = 1_000;
 
 /** Certificates in the order they stand there; none when the file is no PEM of certificates. */
 export const readableCertificates = (pem: Uint8Array | undefined): readonly Certificate[] => {
   if (pem === undefined) return [];
-  const certificates = read.get(pem) ?? sharedCertificates(pem);
-  read.set(pem, certificates);
-  return certificates;
-};
-
-const sharedCertificates = (pem: Uint8Array): readonly Certificate[] => {
-  const digest = hash('sha256', pem, 'base64');
+  const digest = hashes.get(pem) ?? hash('sha256', pem, 'base64');
+  hashes.set(pem, digest);
   const known = shared.get(digest);
-  if (known !== undefined) return known;
-  const certificates = readCertificates(pem);
-  if (bytes + pem.length > MOST_BYTES) {
-    shared.clear();
-    bytes = 0;
+  // Last in the order of the map: it was used last.
+  shared.delete(digest);
+  if (known !== undefined) {
+    shared.set(digest, known);
+    return known;
   }
-  bytes += pem.length;
+  const certificates = readCertificates(pem);
+  if (certificates.length > MOST_EACH) return certificates;
   shared.set(digest, certificates);
+  certificatesShared += certificates.length + 1;
+  for (const [oldest, read] of shared) {
+    if (certificatesShared <= MOST_SHARED) break;
+    shared.delete(oldest);
+    certificatesShared -= read.length + 1;
+  }
   return certificates;
 };
 

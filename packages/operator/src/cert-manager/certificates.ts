@@ -12,6 +12,7 @@ import {
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant, minute, second } from '@handover/material';
+import { OVER_SHARE } from '../cache/budget.ts';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { CertManagerCluster, CertManagerView } from './cluster.ts';
@@ -394,7 +395,10 @@ export class ExternallyHeldCertificates implements Reissues {
           certificate: undefined,
           pem: secret.crt,
         });
-    return { all: [...found.values()], trouble: unread };
+    const over = view.unknown?.has(own)
+      ? `Certificates and Secrets of namespace ${own}: ${OVER_SHARE}`
+      : undefined;
+    return { all: [...found.values()], trouble: unread ?? over };
   }
 
   #seen(

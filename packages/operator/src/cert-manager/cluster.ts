@@ -1,7 +1,6 @@
 import { CERT_MANAGER } from '@handover/core';
 import { inParallel } from '@handover/engine';
 import {
-  Informer,
   type Kube,
   type KubeObject,
   objectKeyOf,
@@ -11,6 +10,9 @@ import {
   secrets,
 } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import type { Budget } from '../cache/budget.ts';
+import type { Projection } from '../cache/projection.ts';
+import { Watched } from '../cache/watched.ts';
 import {
   type CertificateRequest,
   type CertManagerCertificate,
@@ -18,10 +20,11 @@ import {
   certificates,
 } from './kinds.ts';
 import {
+  CERTIFICATES,
   type ExternallyHeldSecret,
-  projectCertificate,
-  projectRequest,
+  LEAF_SECRETS,
   projectSecret,
+  REQUESTS,
 } from './projections.ts';
 
 /** Everything of cert-manager that matters here, at one moment. */
@@ -29,12 +32,15 @@ export interface CertManagerView {
   readonly certificates: readonly CertManagerCertificate[];
   readonly requests: readonly CertificateRequest[];
   readonly secrets: readonly ExternallyHeldSecret[];
+  /** Namespaces that have more of them than there is room for. */
+  readonly unknown?: ReadonlySet<string> | undefined;
   /** Why this is only what was last seen. Undefined: it is as the API server, or the watch, has it. */
   readonly trouble?: string | undefined;
 }
 
 export interface ClusterOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces: readonly string[] | undefined;
   readonly onRequest: (request: CertificateRequest) => void;
@@ -55,8 +61,8 @@ const keptBy = <T>(informers: readonly { list(): readonly (T | null)[] }[]): rea
 
 const namespaceOf = (key: string): string => key.split('/', 1)[0] ?? '';
 
-interface Followed<O, T> {
-  readonly keep: (object: O) => T | undefined;
+interface Followed<O extends KubeObject, T> {
+  readonly projection: Projection<O, T | null>;
   readonly changed: (change: StoreChange<T | null>) => void;
   readonly labelSelector?: string;
 }
@@ -66,9 +72,9 @@ export class CertManagerCluster {
   readonly #options: ClusterOptions;
   readonly #scopes: readonly { readonly namespace?: string }[];
   /** Null: an object of others, of which only the version is known. */
-  #requests: readonly Informer<CertificateRequest, CertificateRequest | null>[] = [];
-  #certificates: readonly Informer<CertManagerCertificate, CertManagerCertificate | null>[] = [];
-  #secrets: readonly Informer<Secret, ExternallyHeldSecret | null>[] = [];
+  #requests: readonly Watched<CertificateRequest, CertificateRequest | null>[] = [];
+  #certificates: readonly Watched<CertManagerCertificate, CertManagerCertificate | null>[] = [];
+  #secrets: readonly Watched<Secret, ExternallyHeldSecret | null>[] = [];
   /** Troubles that were told: a right that is missing is told once, not at every try. */
   readonly #told = new Set<string>();
   #settled: () => void = () => {};
@@ -99,10 +105,10 @@ export class CertManagerCluster {
     const asked = ({ after }: StoreChange<CertificateRequest | null>): void => {
       if (after) onRequest(after);
     };
-    this.#requests = this.#follow(certificateRequests, signal, { keep: projectRequest, changed: asked });
-    this.#certificates = this.#follow(certificates, signal, { keep: projectCertificate, changed });
+    this.#requests = this.#follow(certificateRequests, signal, { projection: REQUESTS, changed: asked });
+    this.#certificates = this.#follow(certificates, signal, { projection: CERTIFICATES, changed });
     this.#secrets = this.#follow(secrets, signal, {
-      keep: projectSecret,
+      projection: LEAF_SECRETS,
       changed,
       labelSelector: LABEL,
     });
@@ -123,16 +129,13 @@ export class CertManagerCluster {
   #follow<O extends KubeObject, T>(
     kind: ResourceKind<O>,
     signal: AbortSignal,
-    { keep, changed, labelSelector }: Followed<O, T>,
-  ): readonly Informer<O, T | null>[] {
-    const project = (object: O): T | null => keep(object) ?? null;
+    { projection, changed, labelSelector }: Followed<O, T>,
+  ): readonly Watched<O, T | null>[] {
+    const { kube, budget } = this.#options;
     return this.#scopes.map((scope) => {
-      const informer = new Informer<O, T | null>(this.#options.kube, kind, {
-        ...scope,
-        labelSelector,
-        project,
-      });
+      const informer = new Watched<O, T | null>(kube, kind, { ...scope, labelSelector, projection, budget });
       informer.on('changed', changed);
+      informer.on('unknown', this.#options.onExternallyHeld);
       informer.on('trouble', (error) => this.#trouble(`watch of ${kind.plural} (cert-manager)`, error));
       return informer.start(signal);
     });
@@ -146,7 +149,7 @@ export class CertManagerCluster {
     this.#options.onTrouble(what, error);
   }
 
-  get #informers(): readonly { readonly synced: boolean }[] {
+  get #informers(): readonly { readonly synced: boolean; readonly unknown: readonly string[] }[] {
     return [...this.#requests, ...this.#certificates, ...this.#secrets];
   }
 
@@ -163,6 +166,7 @@ export class CertManagerCluster {
       certificates: keptBy(this.#certificates),
       requests: keptBy(this.#requests),
       secrets: keptBy(this.#secrets),
+      unknown: new Set(all.flatMap(({ unknown }) => unknown)),
     };
   }
 
@@ -173,9 +177,10 @@ export class CertManagerCluster {
     if (last === undefined) return undefined;
     try {
       return {
-        certificates: await this.#listed(certificates, this.#certificates, projectCertificate, signal),
-        requests: await this.#listed(certificateRequests, this.#requests, projectRequest, signal),
-        secrets: await this.#listed(secrets, this.#secrets, projectSecret, signal, LABEL),
+        certificates: await this.#listed(certificates, this.#certificates, CERTIFICATES, signal),
+        requests: await this.#listed(certificateRequests, this.#requests, REQUESTS, signal),
+        secrets: await this.#listed(secrets, this.#secrets, LEAF_SECRETS, signal, LABEL),
+        unknown: last.unknown,
       };
     } catch (error) {
       if (signal.aborted || !(error instanceof HandoverError)) throw error;
@@ -187,8 +192,8 @@ export class CertManagerCluster {
   /** Names and versions are listed; only what changed since a watch showed it is read, and parsed, again. A page of whole objects can have 500 MB. */
   async #listed<O extends KubeObject, T>(
     kind: ResourceKind<O>,
-    informers: readonly Informer<O, T | null>[],
-    keep: (object: O) => T | undefined,
+    informers: readonly Watched<O, T | null>[],
+    projection: Projection<O, T | null>,
     signal: AbortSignal,
     labelSelector?: string,
   ): Promise<readonly T[]> {
@@ -202,13 +207,14 @@ export class CertManagerCluster {
           const { resourceVersion = '' } = object.metadata;
           const known = informers[index]?.unchanged(objectKeyOf(object), resourceVersion);
           if (known === undefined) changed.push(object);
-          else if (known !== null) kept.push(known);
+          // Its namespace is unknown already: to read it again at each look would be the work of all.
+          else if (known !== null && known !== 'unknown') kept.push(known);
         }
     }
     await inParallel(changed, AT_ONCE, async ({ metadata: { namespace, name = '' } }) => {
       const found = await kube.get(kind, { namespace, name }, { signal });
-      const one = found === undefined ? undefined : keep(found);
-      if (one !== undefined) kept.push(one);
+      const one = found === undefined ? undefined : projection.keep(found);
+      if (one !== undefined && one !== null) kept.push(one);
     });
     return kept;
   }

@@ -1,10 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { CAINJECTOR } from '@handover/core';
-import { deployments, Informer, type Kube, type KubeConfig, type KubeObject, secrets } from '@handover/kube';
+import { deployments, type Kube, type KubeConfig, type KubeObject, secrets } from '@handover/kube';
+import { textOf } from '../cache/bounds.ts';
+import type { Budget } from '../cache/budget.ts';
+import { Projection } from '../cache/projection.ts';
+import { Watched } from '../cache/watched.ts';
 import type { CainjectorInputs } from './cainjector.ts';
 
 export interface CainjectorWatchOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   readonly takeOver: boolean;
   /** Namespace of cert-manager: a cainjector counts there alone, because tenants can make Deployments elsewhere. */
   readonly namespace: string;
@@ -28,7 +33,7 @@ const CA_MS = 30_000;
 
 const certificateSecret = ({ metadata }: KubeObject): CertificateSecret | undefined => {
   const { namespace, name = '', creationTimestamp: createdAt = '', annotations } = metadata;
-  const certificate = annotations?.[CAINJECTOR.certificateName];
+  const certificate = textOf(annotations?.[CAINJECTOR.certificateName]);
   return certificate === undefined
     ? undefined
     : { certificate: `${namespace}/${certificate}`, name, createdAt };
@@ -38,6 +43,10 @@ const runningOf = ({ metadata, status }: KubeObject): Running => ({
   name: `${metadata.namespace}/${metadata.name}`,
   ready: ((status as { readyReplicas?: number } | undefined)?.readyReplicas ?? 0) > 0,
 });
+
+/** One that there is no room for is not found: then what names its Certificate stays as it is. */
+export const CERTIFICATE_SECRETS = new Projection('Secret of a Certificate', { keep: certificateSecret });
+export const CAINJECTORS = new Projection('Deployment of cainjector', { keep: runningOf });
 
 /** The newest has the name that its Certificate names now: an earlier one stays behind when `secretName` changes. */
 const newest = (found: readonly CertificateSecret[]): CertificateSecret | undefined =>
@@ -54,24 +63,26 @@ const caOf = async ({ tls }: KubeConfig): Promise<string | undefined> => {
 export class FollowedCainjectorInputs implements CainjectorInputs {
   readonly takeOver: boolean;
   readonly #options: CainjectorWatchOptions;
-  readonly #certificates: Informer<KubeObject, CertificateSecret>;
-  readonly #deployments: Informer<KubeObject, Running>;
+  readonly #certificates: Watched<KubeObject, CertificateSecret>;
+  readonly #deployments: Watched<KubeObject, Running>;
   #ca: string | undefined;
 
   constructor(options: CainjectorWatchOptions) {
     this.#options = options;
-    const { kube, namespace, onChange } = options;
+    const { kube, budget, namespace, onChange } = options;
     this.takeOver = options.takeOver;
-    this.#certificates = new Informer<KubeObject, CertificateSecret>(kube, secrets, {
+    this.#certificates = new Watched<KubeObject, CertificateSecret>(kube, secrets, {
       metadataOnly: true,
-      project: certificateSecret,
+      projection: CERTIFICATE_SECRETS,
+      budget,
       indexes: { certificate: ({ certificate }) => [certificate] },
     });
-    this.#deployments = new Informer<KubeObject, Running>(kube, deployments, {
+    this.#deployments = new Watched<KubeObject, Running>(kube, deployments, {
       namespace,
       // As in cert-manager's chart and manifests.
       labelSelector: 'app.kubernetes.io/name=cainjector',
-      project: runningOf,
+      projection: CAINJECTORS,
+      budget,
     });
     this.#certificates.on('changed', ({ before, after }) => {
       if (before?.certificate !== after?.certificate) onChange();

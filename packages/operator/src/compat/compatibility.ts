@@ -1,6 +1,7 @@
 import type { Compat, TrustBundle } from '@handover/core';
 import { type Catalogue, type ObjectId, type ObjectRecord, targetsOf } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import type { Budget } from '../cache/budget.ts';
 import type { KubeHome } from '../home/home.ts';
 import { placeOf } from '../objects/place.ts';
 import { type InjectionOf, ownInjection } from '../resources/injections.ts';
@@ -14,6 +15,7 @@ import { type BundleOptions, FollowedBundles } from './trust-manager/followed-bu
 
 export interface CompatibilityOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   /** Programs whose annotations are honoured beside our own. */
   readonly compat: readonly Compat[];
   readonly serviceCaAuthority: string | undefined;
@@ -37,11 +39,12 @@ export class Compatibility {
   readonly #foreign = new ForeignBundles();
 
   constructor(options: CompatibilityOptions) {
-    const { kube, compat, serviceCaAuthority, takeOver, onChange } = options;
+    const { kube, budget, compat, serviceCaAuthority, takeOver, onChange } = options;
     const injections: InjectionOf[] = [ownInjection];
     if (compat.includes('cainjector')) {
       const inputs = new FollowedCainjectorInputs({
         kube,
+        budget,
         takeOver,
         namespace: options.cainjectorNamespace,
         onChange,
@@ -50,7 +53,7 @@ export class Compatibility {
       this.#followed.push(inputs);
     }
     if (compat.includes('service-ca') && serviceCaAuthority !== undefined) {
-      const services = new FollowedServices({ kube, authority: serviceCaAuthority, onChange });
+      const services = new FollowedServices({ kube, budget, authority: serviceCaAuthority, onChange });
       injections.push(serviceCaInjection(serviceCaAuthority));
       this.#followed.push(services);
       this.services = services;
@@ -61,7 +64,7 @@ export class Compatibility {
       });
     }
     if (compat.includes('trust-manager')) {
-      this.bundles = new FollowedBundles(kube, options.bundles, takeOver);
+      this.bundles = new FollowedBundles(kube, options.bundles, takeOver, budget);
       this.#followed.push(this.bundles);
     }
     this.injectionOf = firstOf(injections);

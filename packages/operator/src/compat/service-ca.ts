@@ -2,7 +2,7 @@ import { API_VERSION, type Leaf, parseResource, SERVICE_CA } from '@handover/cor
 import type { ObjectRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import type { Instant } from '@handover/material';
-import { cut, MOST_NAME, MOST_SAID } from '../objects/bounds.ts';
+import { cut, MOST_NAME, MOST_SAID } from '../cache/bounds.ts';
 import type { InjectionOf } from '../resources/injections.ts';
 
 /** Key under which a ConfigMap gets the bundle. */

@@ -1,7 +1,10 @@
 import type { Leaf } from '@handover/core';
 import type { ObjectId } from '@handover/engine';
-import { configMaps, Informer, type Kube, type KubeObject, services } from '@handover/kube';
+import { configMaps, type Kube, type KubeObject, services } from '@handover/kube';
 import { HandoverError } from '@handover/material';
+import type { Budget } from '../cache/budget.ts';
+import { Projection } from '../cache/projection.ts';
+import { Watched } from '../cache/watched.ts';
 import type { Place } from '../objects/place.ts';
 import {
   BUNDLE_KEY,
@@ -13,8 +16,18 @@ import {
   wantsBundle,
 } from './service-ca.ts';
 
+/** One that there is no room for gets no certificate. */
+export const SERVICES = new Projection<KubeObject, ServiceSeen>('Service that asks for a certificate', {
+  keep: serviceSeen,
+});
+export const CONFIG_MAPS = new Projection<KubeObject, Place>('ConfigMap that asks for a bundle', {
+  keep: ({ metadata: { namespace, name = '', annotations } }) =>
+    wantsBundle(annotations) ? { plural: 'configmaps', namespace, name, part: BUNDLE_KEY } : undefined,
+});
+
 export interface ServicesOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   readonly authority: string;
   readonly onChange: () => void;
 }
@@ -22,19 +35,20 @@ export interface ServicesOptions {
 /** Services and ConfigMaps that carry service-ca's annotations, followed; of all others nothing is kept. */
 export class FollowedServices {
   readonly #authority: string;
-  readonly #services: Informer<KubeObject, ServiceSeen>;
-  readonly #configMaps: Informer<KubeObject, Place>;
+  readonly #services: Watched<KubeObject, ServiceSeen>;
+  readonly #configMaps: Watched<KubeObject, Place>;
 
-  constructor({ kube, authority, onChange }: ServicesOptions) {
+  constructor({ kube, budget, authority, onChange }: ServicesOptions) {
     this.#authority = authority;
-    this.#services = new Informer<KubeObject, ServiceSeen>(kube, services, {
-      project: serviceSeen,
+    this.#services = new Watched<KubeObject, ServiceSeen>(kube, services, {
+      projection: SERVICES,
+      budget,
       indexes: { secret: (service) => [secretIdOf(service)] },
     });
-    this.#configMaps = new Informer<KubeObject, Place>(kube, configMaps, {
+    this.#configMaps = new Watched<KubeObject, Place>(kube, configMaps, {
       metadataOnly: true,
-      project: ({ metadata: { namespace, name = '', annotations } }) =>
-        wantsBundle(annotations) ? { plural: 'configmaps', namespace, name, part: BUNDLE_KEY } : undefined,
+      projection: CONFIG_MAPS,
+      budget,
     });
     this.#services.on('changed', ({ before, after }) => {
       if (injectionIn(before) !== injectionIn(after)) onChange();

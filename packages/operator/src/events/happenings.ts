@@ -1,5 +1,6 @@
 import {
   type Action,
+  type ConsumerSeen,
   Contended,
   closeness,
   covers,
@@ -21,7 +22,6 @@ import {
   servingsIn,
 } from '@handover/engine';
 import { after, type Instant, minute } from '@handover/material';
-import { ownNotes } from '../objects/bounds.ts';
 import type { Happening } from './event.ts';
 
 /** About the Authority itself, or about one of its Leaves (`namespace/name`). */
@@ -327,3 +327,9 @@ const rollout = (reason: string, note: string): AuthorityHappening => ({
   action: 'Restart',
   note,
 });
+
+/** What concerns the authority: of a consumer elsewhere the log and `handover status` tell, and no condition or Event of its own. */
+export const ownNotes = (notes: readonly Note[], consumers: readonly ConsumerSeen[]): readonly Note[] => {
+  const elsewhere = new Set(consumers.flatMap(({ id, blocks }) => (blocks ? [] : [id])));
+  return notes.filter(({ object }) => !elsewhere.has(object));
+};

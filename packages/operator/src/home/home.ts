@@ -27,10 +27,12 @@ import {
   type StoredObject,
   WatchedClock,
 } from '@handover/engine';
-import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
+import { type Kube, type Secret, secrets } from '@handover/kube';
 import { after, duration, type Instant, second } from '@handover/material';
+import type { Budget } from '../cache/budget.ts';
+import { Watched } from '../cache/watched.ts';
 import { OperatorError } from '../error.ts';
-import { KubeAuthorities, requestsIn, stateName } from '../objects/authorities.ts';
+import { KubeAuthorities, requestsIn, STATES, stateName } from '../objects/authorities.ts';
 import { FollowedPasswords, readPassword, secretPasswords } from '../objects/followed-passwords.ts';
 import { askingSource, FreshSource, GetByName, type Source } from '../objects/fresh.ts';
 import { Mirror } from '../objects/mirror.ts';
@@ -69,7 +71,7 @@ const profilesOf = (
 
 /** What the API server has now; whatever it lists, it lists once. Fields stay as the cache has them: docs/decisions/0305. */
 const freshSource = (
-  { connection: { kube, signal }, scope: { kinds, wide, namespaces } }: KubeHomeOptions,
+  { connection: { kube, budget, signal }, scope: { kinds, wide, namespaces } }: KubeHomeOptions,
   ownWrites: OwnWritesCache,
   named: GetByName,
   resolver: Resolver,
@@ -78,7 +80,7 @@ const freshSource = (
     wide.length === 0
       ? named
       : new FreshSource(
-          { kube, kinds, namespaces, signal },
+          { kube, budget, kinds, namespaces, signal },
           (place) => ownWrites.isStranger(place) || resolver.isWanted(place),
         );
   return {
@@ -90,12 +92,13 @@ const freshSource = (
 
 /** Secrets with the states of authorities, as a watch has them. */
 const followStates = (
-  kube: Kube,
+  { kube, budget }: { readonly kube: Kube; readonly budget?: Budget | undefined },
   namespace: string,
   signal: AbortSignal,
   onChange: (authority: string) => void,
-): Informer<Secret> => {
-  const states = new Informer<Secret>(kube, secrets, { namespace, labelSelector: `${STATE_LABEL}=true` });
+): Watched<Secret, Secret> => {
+  const labelSelector = `${STATE_LABEL}=true`;
+  const states = new Watched(kube, secrets, { namespace, labelSelector, projection: STATES, budget });
   states.on('changed', ({ after, before }) => {
     const authority = (after ?? before)?.metadata.annotations?.[AUTHORITY];
     if (authority !== undefined) onChange(authority);
@@ -126,7 +129,7 @@ export class KubeHome implements Home {
   /** What every snapshot reads from, however fresh. */
   readonly #shared: Pick<Readers, 'facts' | 'outputs' | 'profiles' | 'clock'>;
   readonly #cached: Readers;
-  #states: Informer<Secret> | undefined;
+  #states: Watched<Secret, Secret> | undefined;
   readonly ownWrites: OwnWritesCache;
   readonly store: ObjectStore;
   /** Objects as the caches have them. */
@@ -147,7 +150,7 @@ export class KubeHome implements Home {
   constructor(options: KubeHomeOptions) {
     this.#options = options;
     const { connection, scope, resources, consumers, on = {}, keys = keyMaker() } = options;
-    const { kube, signal, writeSignal = signal } = connection;
+    const { kube, budget, signal, writeSignal = signal } = connection;
     const { kinds, namespace, once = false } = scope;
     const now = (): Instant => this.clock.now();
     this.keyring = localKeyring(keys);
@@ -167,6 +170,7 @@ export class KubeHome implements Home {
     };
     this.#mirror = new Mirror({
       kube,
+      budget,
       kinds,
       wide: scope.wide,
       namespaces: scope.namespaces,
@@ -174,7 +178,7 @@ export class KubeHome implements Home {
       onTrouble: on.trouble,
       isServed: (plural) => plural !== 'clustertrustbundles' || resources.clusterTrustBundles(),
     });
-    this.#passwords = new FollowedPasswords({ kube, onChange: on.password, onTrouble: on.trouble });
+    this.#passwords = new FollowedPasswords({ kube, budget, onChange: on.password, onTrouble: on.trouble });
     this.#named = new GetByName({ kube, kinds, signal }, (plural) => this.#resolver.known(plural));
     this.ownWrites = new OwnWritesCache(once ? this.#named : this.#mirror, this.#named, kube.clock);
     this.#resolver = new Resolver(resources, scope, this.ownWrites, async (places, passwords) => {
@@ -304,7 +308,7 @@ export class KubeHome implements Home {
     this.#mirror.start(signal);
     this.#passwords.start(signal);
     if (scope.wide.length === 0) return;
-    this.#states = followStates(connection.kube, scope.namespace, signal, on?.state ?? (() => {}));
+    this.#states = followStates(connection, scope.namespace, signal, on?.state ?? (() => {}));
   }
 
   #serverTime(): Instant {

@@ -11,6 +11,7 @@ import type {
   Reissues,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import type { Budget } from '../cache/budget.ts';
 import type { Kinds } from '../objects/kinds.ts';
 import type { ObjectStoreOptions } from '../objects/object-store.ts';
 import type { Plural } from '../objects/place.ts';
@@ -25,6 +26,8 @@ import type { Workloads } from '../workloads/workload-cache.ts';
 /** How the API server is reached. */
 export interface Connection {
   readonly kube: Kube;
+  /** For what is kept of the objects of each namespace. Default: each watch has one of its own. */
+  readonly budget?: Budget | undefined;
   /** For API fields, whose repair must not wait behind other work. Default: `kube`. */
   readonly caBundleClient?: Kube | undefined;
   /** Ends reads. */

@@ -20,6 +20,8 @@ import {
 } from '@handover/engine';
 import { type Kube, type KubeErrorCode, type Secret, secrets } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { knownAnnotations, MOST_NAME, textOf } from '../cache/bounds.ts';
+import { Projection } from '../cache/projection.ts';
 import { OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from './record.ts';
 
@@ -49,6 +51,31 @@ const recordIn = (id: AuthorityId, secret: Secret | undefined): AuthorityRecord 
 
 const isYounger = (authority: Instant | undefined, { metadata }: Secret): boolean =>
   (authority ?? 0) > (Date.parse(metadata.creationTimestamp ?? '') || Number.POSITIVE_INFINITY);
+
+/** An API server takes no larger Secret. */
+const MOST_STATE = 2 * 1_024 * 1_024;
+
+/** Of the Secret with an authority's state: the state, and what people asked for there. */
+export const STATES = new Projection<Secret, Secret>('Secret with a state', {
+  keep: ({ metadata, data }) => {
+    const { name, namespace, uid, resourceVersion, creationTimestamp, annotations = {} } = metadata;
+    const own = [AUTHORITY, AUTHORITY_UID].flatMap((key) => {
+      const value = textOf(annotations[key], 2 * MOST_NAME);
+      return value === undefined ? [] : [[key, value]];
+    });
+    const asked = knownAnnotations('resource', annotations);
+    const state = data?.[KEY];
+    return {
+      metadata: {
+        ...{ name, namespace, uid, resourceVersion, creationTimestamp },
+        annotations: { ...asked, ...Object.fromEntries(own) },
+      } as Secret['metadata'],
+      ...(state === undefined ? {} : { data: { [KEY]: state } }),
+    };
+  },
+  most: MOST_STATE,
+  essential: true,
+});
 
 export interface StateOptions {
   readonly kube: Kube;

@@ -1,6 +1,9 @@
 import { Password } from '@handover/core';
 import type { PasswordReader } from '@handover/engine';
-import { Informer, type Kube, type Secret, secrets } from '@handover/kube';
+import { type Kube, type Secret, secrets } from '@handover/kube';
+import type { Budget } from '../cache/budget.ts';
+import { Projection } from '../cache/projection.ts';
+import { Watched } from '../cache/watched.ts';
 import { OperatorError } from '../error.ts';
 import { idOfPlace, keyOf, type Place, whichOf } from './place.ts';
 
@@ -43,6 +46,9 @@ const foundIn = ({ data = {} }: Secret, key: string): FoundPassword => ({
   value: Object.hasOwn(data, key) ? Buffer.from(data[key]?.slice(0, MOST_TEXT) ?? '', 'base64') : undefined,
 });
 
+/** One that there is no room for counts as missing: the keystore that it is for is not written. */
+export const PASSWORDS = new Projection<Secret, FoundPassword>('Secret with a password', { keep: foundIn });
+
 /** Asks the API server for one password. */
 export const readPassword = async (
   kube: Kube,
@@ -50,7 +56,7 @@ export const readPassword = async (
   signal: AbortSignal,
 ): Promise<FoundPassword | undefined> => {
   const secret = await kube.get(secrets, whichOf(place), { signal });
-  return secret === undefined ? undefined : foundIn(secret, place.part);
+  return secret === undefined ? undefined : PASSWORDS.keep(secret, place.part);
 };
 
 interface Kept {
@@ -66,6 +72,7 @@ interface Kept {
 
 interface FollowedPasswordsOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   /** Another password than before, or the first one that was waited for: `namespace/name` of its Secret. */
   readonly onChange?: ((secret: string) => void) | undefined;
   readonly onTrouble?: ((what: string, error: Error) => void) | undefined;
@@ -156,13 +163,15 @@ export class FollowedPasswords {
 
   async #watch(kept: Kept): Promise<void> {
     const { place, stop } = kept;
-    const { kube, onTrouble } = this.#options;
+    const { kube, budget, onTrouble } = this.#options;
     const signal = AbortSignal.any([this.#signal, stop.signal]);
     kept.watched = true;
-    const informer = new Informer<Secret, FoundPassword>(kube, secrets, {
+    const informer = new Watched<Secret, FoundPassword>(kube, secrets, {
       namespace: place.namespace,
       fieldSelector: `metadata.name=${place.name}`,
-      project: (secret) => foundIn(secret, place.part),
+      projection: PASSWORDS,
+      part: place.part,
+      budget,
     });
     const learn = (): void => {
       if (informer.synced) this.#learn(kept, informer.get(keyOf(place)));

@@ -1,9 +1,10 @@
 import { MANAGED_LABEL } from '@handover/core';
 import type { Kube } from '@handover/kube';
+import { Budget } from '../cache/budget.ts';
+import { listed } from '../cache/watched.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
-import { MemoryBudget } from './memory-budget.ts';
 import { keyOf, type Place, type Plural, whichOf } from './place.ts';
-import { type ObjectProjection, projectObject } from './projection.ts';
+import { OBJECTS, type ObjectProjection, projectObject } from './projection.ts';
 
 /**
  * What the caches have, and what they do not follow and a pass may need once: that pass asks for it and waits for the answer, and
@@ -23,6 +24,7 @@ export interface Source {
 
 interface FreshOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   readonly kinds: Kinds;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
@@ -90,23 +92,14 @@ export class FreshSource implements Source {
   async #listNow(plural: Plural): Promise<ReadonlyMap<string, ObjectProjection>> {
     const { kube, kinds, namespaces, signal } = this.#options;
     const found = new Map<string, ObjectProjection>();
-    const budget = new MemoryBudget();
+    const budget = this.#options.budget?.another() ?? new Budget();
     const labelSelector = isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {};
-    // Pages: a list of CRDs is mostly schemas, which go as soon as they have come.
-    const limit = plural === 'customresourcedefinitions' ? { limit: 50 } : {};
     for (const scope of isLabelled(plural) && namespaces !== undefined
       ? namespaces.map((namespace) => ({ namespace }))
       : [{}]) {
-      for await (const page of kube.pages(
-        kinds[plural],
-        { ...scope, ...labelSelector, ...limit },
-        { signal },
-      )) {
-        for (const object of page.items) {
-          const held = budget.charge(projectObject(plural, object));
-          found.set(keyOf(held), held);
-        }
-      }
+      const which = { ...scope, ...labelSelector, projection: OBJECTS[plural], budget };
+      const { kept } = await listed(kube, kinds[plural], which, signal);
+      for (const held of kept) found.set(keyOf(held), held);
     }
     return found;
   }

@@ -1,13 +1,15 @@
 import { MANAGED_LABEL } from '@handover/core';
-import { Informer, type Kube, type KubeObject } from '@handover/kube';
+import type { Kube, KubeObject } from '@handover/kube';
+import type { Budget } from '../cache/budget.ts';
+import { Watched } from '../cache/watched.ts';
 import type { Source } from './fresh.ts';
 import { isLabelled, type Kinds } from './kinds.ts';
-import { MemoryBudget } from './memory-budget.ts';
 import { keyOf, type Place, type Plural, placeKey } from './place.ts';
-import { type ObjectProjection, projectObject } from './projection.ts';
+import { OBJECTS, type ObjectProjection } from './projection.ts';
 
 export interface MirrorOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   readonly kinds: Kinds;
   /** Kinds that are watched whole (labelled ones as far as they carry our label); others only object by object. */
   readonly wide: readonly Plural[];
@@ -36,14 +38,13 @@ const SHORT_WATCH = { lifetime: 25, silence: 42_000 };
  */
 export class Mirror implements Source {
   readonly #options: MirrorOptions;
-  readonly #budget = new MemoryBudget();
   readonly #wide = new Map<
     Plural,
-    { readonly informers: readonly Informer<KubeObject, ObjectProjection>[]; readonly stop: AbortController }
+    { readonly informers: readonly Watched<KubeObject, ObjectProjection>[]; readonly stop: AbortController }
   >();
   readonly #single = new Map<
     string,
-    { readonly informer: Informer<KubeObject, ObjectProjection>; readonly stop: AbortController }
+    { readonly informer: Watched<KubeObject, ObjectProjection>; readonly stop: AbortController }
   >();
   #signal: AbortSignal | undefined;
 
@@ -87,22 +88,20 @@ export class Mirror implements Source {
     name: string | undefined,
     signal: AbortSignal,
     part = '',
-  ): Informer<KubeObject, ObjectProjection> {
-    const { kube, kinds, onChange, onTrouble } = this.#options;
-    const informer = new Informer<KubeObject, ObjectProjection>(kube, kinds[plural], {
-      project: (object) => {
-        const held = projectObject(plural, object);
-        if (name === undefined) return this.#budget.charge(held);
-        return part === '' ? held : sourceOnly(held, part);
-      },
+  ): Watched<KubeObject, ObjectProjection> {
+    const { kube, budget, kinds, onChange, onTrouble } = this.#options;
+    const informer = new Watched<KubeObject, ObjectProjection>(kube, kinds[plural], {
+      projection: OBJECTS[plural],
+      part: name === undefined ? '' : part,
+      budget,
       ...(namespace === undefined ? {} : { namespace }),
       ...(name === undefined ? {} : { fieldSelector: `metadata.name=${name}` }),
       ...(name === undefined && isLabelled(plural) ? { labelSelector: `${MANAGED_LABEL}=true` } : {}),
       ...(isLabelled(plural) ? {} : SHORT_WATCH),
     });
     informer.on('changed', ({ key, before, after }) => {
-      if (after === undefined && name === undefined) this.#budget.release(plural, key);
-      if (before?.version !== after?.version) onChange(plural, key, before, after);
+      const isOther = before?.version !== after?.version || before?.overBudget !== after?.overBudget;
+      if (isOther) onChange(plural, key, before, after);
     });
     const what = `watch of ${plural}${name === undefined ? '' : ` ${keyOf({ namespace, name })}`}`;
     informer.on('trouble', (error) => onTrouble?.(what, error, plural));
@@ -139,7 +138,7 @@ export class Mirror implements Source {
     return [...this.#informers()].every(({ synced }) => synced);
   }
 
-  *#informers(): Iterable<Informer<KubeObject, ObjectProjection>> {
+  *#informers(): Iterable<Watched<KubeObject, ObjectProjection>> {
     for (const { informers } of this.#wide.values()) yield* informers;
     for (const { informer } of this.#single.values()) yield informer;
   }
@@ -165,9 +164,3 @@ export class Mirror implements Source {
       .flatMap(([, { informer }]) => informer.list());
   }
 }
-
-/** A Secret that is looked at for its CA often has a private key beside it, which is not needed here. */
-const sourceOnly = (held: ObjectProjection, part: string): ObjectProjection => {
-  const { 'tls.key': key, ...data } = held.data;
-  return key === undefined || part === 'tls.key' ? held : { ...held, data };
-};

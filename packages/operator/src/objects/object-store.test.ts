@@ -44,7 +44,9 @@ test('an object whose data is not cached is left alone, and a write decided past
     signerOf: () => undefined,
   });
   const id = 'prod/configmaps/bundles/one.pem';
-  expect((await store.view(source).read(id))?.obstacle).toMatch(/hold more than 8 MiB; remove/);
+  expect((await store.view(source).read(id))?.obstacle).toMatch(
+    /takes more than its share of the operator’s memory; remove/,
+  );
   await store.write(id, crowded.version, () => ({
     data: { 'one.pem': bytesOf('new') },
     record: record('3'),

@@ -8,8 +8,8 @@ import {
   type StoredObject,
 } from '@handover/engine';
 import { type Instant, recordOf } from '@handover/material';
+import { OVER_SHARE } from '../cache/budget.ts';
 import { adoptAdvice } from './adopt-advice.ts';
-import { OVER_BUDGET } from './memory-budget.ts';
 import type { Obstacles } from './obstacles.ts';
 import { SHAPES } from './parts.ts';
 import { isField, placeOf } from './place.ts';
@@ -103,7 +103,7 @@ export class ObjectView {
     const { keptIn = this.#options.namespace } = held;
     if (keptIn !== this.#options.namespace && !mayAdopt(id))
       return `it is kept by the operator of namespace ${keptIn}; stop that one, or set ${ADOPT}: "true" on the resource that asks for this object`;
-    if (held.overBudget === true) return OVER_BUDGET;
+    if (held.overBudget === true) return OVER_SHARE;
     if (held.immutable) return 'it is immutable; delete it and Handover recreates it';
     const met = this.#obstacles.why(id, now());
     if (met !== undefined) return met;

@@ -1,5 +1,5 @@
 import { after, type Instant } from '@handover/material';
-import { cut } from './bounds.ts';
+import { cut } from '../cache/bounds.ts';
 
 const LEAST_MS = 5_000;
 const MOST_MS = 300_000;

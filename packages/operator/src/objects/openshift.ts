@@ -1,6 +1,9 @@
 import type { ClusterProfile } from '@handover/engine';
-import { Informer, type Kube, type KubeObject, type KubeReader, kindOf } from '@handover/kube';
+import { type Kube, type KubeObject, type KubeReader, kindOf } from '@handover/kube';
 import { HandoverError, isMap } from '@handover/material';
+import { beginningOf } from '../cache/bounds.ts';
+import { Projection } from '../cache/projection.ts';
+import { Watched } from '../cache/watched.ts';
 import { OperatorError, type OperatorErrorCode } from '../error.ts';
 
 const API_SERVERS = kindOf('config.openshift.io/v1', 'apiservers', 'APIServer', false);
@@ -10,10 +13,15 @@ const NAME = 'cluster';
 
 type Asked = Extract<ClusterProfile, { found: unknown }>['found'];
 
-const texts = (value: unknown): readonly string[] | undefined =>
-  Array.isArray(value) ? value.map((item) => String(item).slice(0, 256)) : undefined;
+/** OpenSSL knows fewer ciphers. One more than that is refused by what is kept of the list: its length. */
+const MOST_TEXTS = 256;
+const MOST_TEXT = 128;
 const text = (value: unknown): string | undefined =>
-  value === undefined || value === null ? undefined : String(value).slice(0, 256);
+  value === undefined || value === null
+    ? undefined
+    : beginningOf(typeof value === 'object' ? 'no text' : String(value), MOST_TEXT);
+const texts = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.slice(0, MOST_TEXTS).map((item) => text(item) ?? '') : undefined;
 
 /** `.spec.tlsSecurityProfile` of an APIServer, taken as it is: what it comes to is decided where all profiles are. */
 export const askedBy = ({ spec }: KubeObject): Asked => {
@@ -33,6 +41,11 @@ export const askedBy = ({ spec }: KubeObject): Asked => {
       : {}),
   };
 };
+
+export const PLATFORM_PROFILE = new Projection<KubeObject, NonNullable<Asked>>('APIServer', {
+  keep: (object) => askedBy(object) ?? {},
+  most: 128 * 1_024,
+});
 
 const problem = (code: OperatorErrorCode, message: string, cause?: unknown): HandoverError =>
   new OperatorError(code, message, { retry: 'later', path: `APIServer/${NAME}`, cause });
@@ -71,14 +84,14 @@ const SEVERAL = 3;
 
 /** OpenShift's APIServer/cluster, watched from the first time it is needed. */
 export class OpenShiftProfile {
-  readonly #informer: Informer<KubeObject, NonNullable<Asked>>;
+  readonly #informer: Watched<KubeObject, NonNullable<Asked>>;
   readonly #signal: AbortSignal;
 
   constructor(kube: Kube, signal: AbortSignal, onChange: () => void) {
     this.#signal = signal;
-    this.#informer = new Informer<KubeObject, NonNullable<Asked>>(kube, API_SERVERS, {
+    this.#informer = new Watched(kube, API_SERVERS, {
       fieldSelector: `metadata.name=${NAME}`,
-      project: (object) => askedBy(object) ?? {},
+      projection: PLATFORM_PROFILE,
     });
     this.#informer.on('changed', ({ before, after }) => {
       // The rest of it is no business of ours.

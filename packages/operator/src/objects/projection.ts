@@ -2,10 +2,11 @@ import { CAINJECTOR, INJECTABLE_PLURALS, type InjectablePlural, MANAGED_LABEL } 
 import type { FileData } from '@handover/engine';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { type Instant, instant } from '@handover/material';
-import { cut, knownAnnotations, MOST_SAID } from './bounds.ts';
+import { cut, knownAnnotations, labelsOf, MOST_NAME, MOST_SAID, textOf } from '../cache/bounds.ts';
+import { Projection } from '../cache/projection.ts';
 import { keeperOf } from './keepers.ts';
 import { hasField, SHAPES, withDigests } from './parts.ts';
-import type { Plural } from './place.ts';
+import { PLURALS, type Plural } from './place.ts';
 import { FIELD_MANAGER, keptIn, RECORD, type RecordEntries, readEntries } from './record.ts';
 
 /** All that is kept of an API object: never the schemas of a CRD, nor keys that are not ours to write. */
@@ -21,7 +22,7 @@ export interface ObjectProjection {
   readonly data: FileData;
   /** Names in a ConfigMap's `binaryData`. */
   readonly binary: readonly string[];
-  /** There was no room for its data: see `Room`. */
+  /** There was no room for it, and this stands for it: see `Watched`. */
   readonly overBudget?: true;
   readonly labelled: boolean;
   /** Of a ClusterTrustBundle: pods may choose it by them. */
@@ -82,13 +83,21 @@ const ownerOf = ({ metadata }: KubeObject): string | undefined => {
   if (controller !== undefined) return cut(`${controller.kind} ${controller.name}`, MOST_SAID);
   const certificate = annotations[CAINJECTOR.certificateName];
   if (certificate !== undefined) return cut(`cert-manager's Certificate ${certificate}`, MOST_SAID);
-  return latestOf(managedFields);
+  return shortOf(latestOf(managedFields));
 };
+
+/** The API server takes no manager with a longer name. */
+const shortOf = (manager: string | undefined): string | undefined =>
+  manager === undefined ? undefined : cut(manager, MOST_NAME);
+
+/** A record of ours has less than 1 KiB for each key that we keep in the object. What is longer counts as none. */
+const MOST_RECORD = 128 * 1_024;
 
 export const projectObject = (plural: Plural, object: KubeObject): ObjectProjection => {
   const { metadata } = object;
   const { managedFields = [], annotations = {} } = metadata;
-  const entries = readEntries(annotations[RECORD], landedAt(managedFields));
+  const recorded = textOf(annotations[RECORD], MOST_RECORD);
+  const entries = readEntries(recorded, landedAt(managedFields));
   return {
     plural,
     namespace: metadata.namespace,
@@ -96,16 +105,50 @@ export const projectObject = (plural: Plural, object: KubeObject): ObjectProject
     uid: metadata.uid ?? '',
     version: metadata.resourceVersion ?? '',
     entries,
-    keptIn: keptIn(annotations[RECORD]),
+    keptIn: textOf(keptIn(recorded)),
     data: withDigests(plural, SHAPES[plural].data(object), entries),
     binary: Object.keys(object.binaryData ?? {}),
     labelled: metadata.labels?.[MANAGED_LABEL] === 'true',
-    ...(plural === 'clustertrustbundles' ? { labels: metadata.labels ?? {} } : {}),
+    ...(plural === 'clustertrustbundles' ? { labels: labelsOf(metadata.labels) } : {}),
     immutable: object.immutable === true,
     injectable: hasField(plural, object),
     annotations: knownAnnotations('object', annotations),
     owner: ownerOf(object),
     keeper: keeperOf(object),
-    lastForeign: lastForeign(plural, managedFields),
+    lastForeign: shortOf(lastForeign(plural, managedFields)),
   };
 };
+
+/** An API server takes no larger object; the bundle of a ConfigMap is kept whole. */
+const MOST = 2 * 1_024 * 1_024;
+
+const projectionOf = (plural: Plural): Projection<KubeObject, ObjectProjection> =>
+  new Projection(plural, {
+    keep: (object, part) => {
+      const held = projectObject(plural, object);
+      return part === '' ? held : sourceOnly(held, part);
+    },
+    // It cannot be written while its contents are not known, and it is not taken for one that is not there.
+    shell: (object) => {
+      const { name, namespace, uid, resourceVersion } = object.metadata;
+      const known = { name, namespace, uid, resourceVersion } as KubeObject['metadata'];
+      return {
+        ...projectObject(plural, { metadata: known }),
+        labelled: object.metadata.labels?.[MANAGED_LABEL] === 'true',
+        injectable: hasField(plural, object),
+        overBudget: true,
+      };
+    },
+    most: MOST,
+    essential: true,
+  });
+
+/** A Secret that is looked at for its CA often has a private key beside it, which is not needed here. */
+const sourceOnly = (held: ObjectProjection, part: string): ObjectProjection => {
+  const { 'tls.key': key, ...data } = held.data;
+  return key === undefined || part === 'tls.key' ? held : { ...held, data };
+};
+
+export const OBJECTS = Object.fromEntries(
+  PLURALS.map((plural) => [plural, projectionOf(plural)]),
+) as unknown as Readonly<Record<Plural, Projection<KubeObject, ObjectProjection>>>;

@@ -1,5 +1,7 @@
 import type { KubeObject } from '@handover/kube';
 import { isMap, type Json } from '@handover/material';
+import { mapOf } from '../cache/bounds.ts';
+import { Projection } from '../cache/projection.ts';
 import { signersIn } from '../workloads/pod-signers.ts';
 import type { PodRequest } from './request.ts';
 
@@ -10,15 +12,16 @@ export interface ServiceSeen {
   readonly selector: Readonly<Record<string, string>>;
 }
 
-/** Undefined: it selects no pods by itself. */
+/** Undefined: it selects no pods by itself, or by more labels than a pod has. No pod gets its name then. */
 export const serviceOf = ({ metadata, spec }: KubeObject): ServiceSeen | undefined => {
-  if (!isMap(spec) || spec.type === 'ExternalName' || !isMap(spec.selector)) return undefined;
-  const selector = Object.fromEntries(
-    Object.entries(spec.selector).map(([label, value]) => [label, String(value)]),
-  );
-  if (Object.keys(selector).length === 0) return undefined;
+  if (!isMap(spec) || spec.type === 'ExternalName') return undefined;
+  const selector = mapOf(spec.selector);
+  if (selector === undefined || Object.keys(selector).length === 0) return undefined;
   return { namespace: metadata.namespace ?? '', name: metadata.name ?? '', selector };
 };
+
+/** A Service that there is no room for gives no names: a pod's certificate has fewer then. */
+export const SERVICES = new Projection('Service', { keep: serviceOf });
 
 const specOf = (pod: KubeObject): Json => (isMap(pod.spec) ? pod.spec : {});
 

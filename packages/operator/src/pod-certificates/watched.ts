@@ -1,10 +1,12 @@
 import { type AuthorityRecord, readableCertificates } from '@handover/engine';
-import { Informer, type Kube, type KubeObject, podCertificateRequests, services } from '@handover/kube';
+import { type Kube, type KubeObject, podCertificateRequests, services } from '@handover/kube';
 import { bytesOf } from '@handover/material';
+import type { Budget } from '../cache/budget.ts';
+import { Watched } from '../cache/watched.ts';
 import { isCode } from '../error.ts';
 import type { PodLeaf, PodLeafSource } from '../workloads/pod-signers.ts';
-import { type ServiceSeen, serviceOf } from './identity.ts';
-import { type PodRequest, requestOf } from './request.ts';
+import { SERVICES, type ServiceSeen } from './identity.ts';
+import { POD_REQUESTS, type PodRequest } from './request.ts';
 
 const keyOf = (podUid: string, signer: string): string => `${podUid} ${signer}`;
 /** Uids of pods that have gone are dropped when there are more than this. */
@@ -63,6 +65,7 @@ const VERSIONS = ['v1', 'v1beta1'] as const;
 
 interface WatchedRequestsOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   /** An open request, by `namespace/name`. */
   readonly onRequest: (id: string) => void;
   /** A pod got a certificate, or a refusal. */
@@ -78,8 +81,8 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 interface Following {
   readonly version: string;
-  readonly requests: Informer<KubeObject, PodRequest>;
-  readonly services: Informer<KubeObject, ServiceSeen>;
+  readonly requests: Watched<KubeObject, PodRequest>;
+  readonly services: Watched<KubeObject, ServiceSeen>;
 }
 
 /** PodCertificateRequests of our signers and the Services of the cluster, where the API server has such requests and shows them to us. */
@@ -130,13 +133,11 @@ export class WatchedRequests {
 
   /** Ends with the signal, or when the API server has no requests of this version any more. */
   async #follow(version: string, signal: AbortSignal): Promise<void> {
-    const { kube, onRequest, onAnswered } = this.#options;
+    const { kube, budget, onRequest, onAnswered } = this.#options;
     const over = new AbortController();
     const until = AbortSignal.any([signal, over.signal]);
-    const requests = new Informer<KubeObject, PodRequest>(kube, podCertificateRequests(version), {
-      project: requestOf,
-    });
-    const selecting = new Informer<KubeObject, ServiceSeen>(kube, services, { project: serviceOf });
+    const requests = new Watched(kube, podCertificateRequests(version), { projection: POD_REQUESTS, budget });
+    const selecting = new Watched(kube, services, { projection: SERVICES, budget });
     requests.on('changed', ({ before, after }) => {
       if (after === undefined) return;
       if (after.stand.is === 'open') onRequest(`${after.namespace}/${after.name}`);

@@ -1,6 +1,7 @@
 import { DISTRUST, ROTATE } from '@handover/core';
 import type { Asked, Known } from '@handover/engine';
 import type { ManagedFields } from '@handover/kube';
+import { beginningOf } from '../cache/bounds.ts';
 import { requestsIn } from '../objects/authorities.ts';
 import type { Declared } from './declared.ts';
 
@@ -32,7 +33,7 @@ export const managersIn = (managed: readonly ManagedFields[] = []): Managers => 
   const found: Record<string, string> = {};
   for (const [what, path] of Object.entries(ASKED)) {
     const manager = byTime.findLast(({ fieldsV1 }) => inside(fieldsV1, path) !== undefined)?.manager;
-    if (manager !== undefined) found[what] = manager.slice(0, 128);
+    if (manager !== undefined) found[what] = beginningOf(manager, 128);
   }
   return found;
 };

@@ -1,14 +1,12 @@
 import { parseResources, type Resource, type Kind as ResourceName } from '@handover/core';
 import { type Labels, nameAlone, ownLabels, readYaml } from '@handover/engine';
-import {
-  type AnyInformer,
-  Informer,
-  type Kube,
-  type KubeObject,
-  namespaces as namespaceKind,
-} from '@handover/kube';
+import { type AnyInformer, type Kube, type KubeObject, namespaces as namespaceKind } from '@handover/kube';
 import { instant } from '@handover/material';
-import { type Declared, declaredOf, RESOURCE_KINDS } from './declared.ts';
+import { labelsOf as boundedLabels } from '../cache/bounds.ts';
+import type { Budget } from '../cache/budget.ts';
+import { Projection } from '../cache/projection.ts';
+import { listed, Watched } from '../cache/watched.ts';
+import { type Declared, RESOURCE_KINDS, RESOURCES } from './declared.ts';
 
 /** Where resources come from. */
 export interface Declarations {
@@ -26,20 +24,30 @@ export interface Declarations {
 
 const NAMES = Object.keys(RESOURCE_KINDS) as readonly ResourceName[];
 
+interface NamespaceLabels {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly going: boolean;
+}
+
+export const NAMESPACES = new Projection<KubeObject, NamespaceLabels>('Namespace', {
+  keep: ({ metadata: { name = '', labels, deletionTimestamp } }) => ({
+    name,
+    labels: boundedLabels(labels),
+    going: deletionTimestamp !== undefined,
+  }),
+});
+
 /** A namespace that is going takes nothing any more. */
-const labelsOf = (items: readonly KubeObject[]): ReadonlyMap<string, Labels> =>
+const labelsOf = (items: readonly NamespaceLabels[]): ReadonlyMap<string, Labels> =>
   new Map(
-    items
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map(({ metadata }) => [
-        metadata.name ?? '',
-        // The name decides: a label that claims another is none of it.
-        { ...metadata.labels, ...ownLabels(metadata.name ?? '') },
-      ]),
+    // The name decides: a label that claims another is none of it.
+    items.filter(({ going }) => !going).map(({ name, labels }) => [name, { ...labels, ...ownLabels(name) }]),
   );
 
 export interface CustomResourceOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly only?: readonly string[] | undefined;
   /** `namespace`: the one whose resources have changed; undefined: more than that. */
@@ -49,17 +57,19 @@ export interface CustomResourceOptions {
 /** Custom resources, followed by watches. */
 export class CustomResources implements Declarations {
   readonly #options: CustomResourceOptions;
-  readonly #resources: readonly Informer<KubeObject, Declared>[];
-  readonly #namespaces: Informer<KubeObject> | undefined;
+  readonly #resources: readonly Watched<KubeObject, Declared>[];
+  readonly #namespaces: Watched<KubeObject, NamespaceLabels> | undefined;
   #signal: AbortSignal | undefined;
 
   constructor(options: CustomResourceOptions) {
     this.#options = options;
-    const { kube, only, onChange } = options;
+    const { kube, budget, only, onChange } = options;
     this.#resources = this.#scopes().map(
       ([name, namespace]) =>
-        new Informer<KubeObject, Declared>(kube, RESOURCE_KINDS[name], {
-          project: (object) => declaredOf(name, object),
+        new Watched<KubeObject, Declared>(kube, RESOURCE_KINDS[name], {
+          projection: RESOURCES[name],
+          budget,
+          first: true,
           ...(namespace === undefined ? {} : { namespace }),
         }),
     );
@@ -71,9 +81,10 @@ export class CustomResources implements Declarations {
       });
     }
     if (only === undefined) {
-      this.#namespaces = new Informer<KubeObject>(kube, namespaceKind, {
+      this.#namespaces = new Watched<KubeObject, NamespaceLabels>(kube, namespaceKind, {
         metadataOnly: true,
-        project: ({ metadata }) => ({ metadata: pick(metadata) }),
+        projection: NAMESPACES,
+        first: true,
       });
       this.#namespaces.on('changed', ({ before, after }) => {
         if (JSON.stringify(before) !== JSON.stringify(after)) onChange();
@@ -103,18 +114,15 @@ export class CustomResources implements Declarations {
   }
 
   async fresh(): Promise<readonly Declared[]> {
-    const { kube } = this.#options;
-    const lists = await Promise.all(
-      this.#scopes().map(async ([name, namespace]) => {
-        const { items } = await kube.list(
-          RESOURCE_KINDS[name],
-          namespace === undefined ? {} : { namespace },
-          { signal: this.#signal },
-        );
-        return items.map((object) => declaredOf(name, object));
-      }),
-    );
-    return lists.flat();
+    const { kube, budget } = this.#options;
+    const room = budget?.another();
+    const all: Declared[] = [];
+    for (const [name, namespace] of this.#scopes()) {
+      const which = { namespace, projection: RESOURCES[name], budget: room };
+      const { kept } = await listed<KubeObject, Declared>(kube, RESOURCE_KINDS[name], which, this.#signal);
+      for (const declared of kept) all.push(declared);
+    }
+    return all;
   }
 
   namespaces(): ReadonlyMap<string, Labels> | undefined {
@@ -126,7 +134,10 @@ export class CustomResources implements Declarations {
   async freshNamespaces(): Promise<ReadonlyMap<string, Labels> | undefined> {
     const { kube, only } = this.#options;
     if (only !== undefined) return this.namespaces();
-    return labelsOf((await kube.list(namespaceKind, { metadataOnly: true }, { signal: this.#signal })).items);
+    const which = { metadataOnly: true, projection: NAMESPACES };
+    return labelsOf(
+      (await listed<KubeObject, NamespaceLabels>(kube, namespaceKind, which, this.#signal)).kept,
+    );
   }
 
   get ready(): Promise<unknown> {
@@ -137,12 +148,6 @@ export class CustomResources implements Declarations {
     return this.#informers().every(({ synced }) => synced);
   }
 }
-
-const pick = ({ name, labels, deletionTimestamp }: KubeObject['metadata']): KubeObject['metadata'] => ({
-  ...(name === undefined ? {} : { name }),
-  ...(labels === undefined ? {} : { labels }),
-  ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-});
 
 const sameAnnotations = (before: Declared | undefined, after: Declared | undefined): boolean =>
   JSON.stringify(before?.resource?.metadata) === JSON.stringify(after?.resource?.metadata);

@@ -1,7 +1,9 @@
 import { API_VERSION, parseResource, type Resource, type Kind as ResourceName } from '@handover/core';
 import { type KubeObject, kindOf, type ResourceKind } from '@handover/kube';
 import { HandoverError, type Instant, instant } from '@handover/material';
-import { cut, knownAnnotations, labelsOf } from '../objects/bounds.ts';
+import { cut, knownAnnotations, labelsOf } from '../cache/bounds.ts';
+import { OVER_SHARE } from '../cache/budget.ts';
+import { Projection, sizeOf } from '../cache/projection.ts';
 import { type Managers, managersIn } from './askers.ts';
 
 /** Our own kinds on an API server. */
@@ -29,6 +31,10 @@ export interface Declared {
 }
 
 const MOST_PROBLEM = 1_000;
+/** A thousand names. */
+const MOST_RESOURCE = 128 * 1_024;
+/** What we write of an Authority with a hundred consumers that wait. A larger one is not ours, and is written again. */
+const MOST_STATUS = 128 * 1_024;
 
 export const declaredOf = (kind: string, object: KubeObject): Declared => {
   const { metadata, status } = object;
@@ -42,19 +48,41 @@ export const declaredOf = (kind: string, object: KubeObject): Declared => {
     generation: metadata.generation ?? 0,
     createdAt: instant(Date.parse(metadata.creationTimestamp ?? '') || 0),
     managers: managersIn(metadata.managedFields),
-    status,
+    status: Number.isFinite(sizeOf(status, MOST_STATUS)) ? status : undefined,
   };
   try {
     const { apiVersion = API_VERSION, ...rest } = object;
     const annotations = knownAnnotations('resource', metadata.annotations);
     const said = { ...metadata, annotations, labels: labelsOf(metadata.labels) };
     const resource = parseResource({ ...rest, apiVersion, kind, metadata: said }, where);
-    return { ...base, resource, problem: undefined };
+    if (Number.isFinite(sizeOf(resource, MOST_RESOURCE))) return { ...base, resource, problem: undefined };
+    return { ...base, resource: undefined, problem: `${where} is larger than a resource can be` };
   } catch (error) {
     if (!(error instanceof HandoverError)) throw error;
     return { ...base, resource: undefined, problem: cut(error.message, MOST_PROBLEM) };
   }
 };
+
+const projectionOf = (kind: ResourceName): Projection<KubeObject, Declared> =>
+  new Projection(kind, {
+    keep: (object) => declaredOf(kind, object),
+    // As one that cannot be read: what was made for it stays, and its status says why nothing new is.
+    shell: (object) => {
+      const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = object.metadata;
+      const known = { name, namespace, uid, resourceVersion, generation, creationTimestamp };
+      const bare = declaredOf(kind, { metadata: known as KubeObject['metadata'] });
+      return { ...bare, resource: undefined, problem: OVER_SHARE };
+    },
+    most: MOST_RESOURCE + MOST_STATUS,
+    essential: true,
+  });
+
+export const RESOURCES = {
+  Authority: projectionOf('Authority'),
+  Leaf: projectionOf('Leaf'),
+  TrustBundle: projectionOf('TrustBundle'),
+  TLSProfile: projectionOf('TLSProfile'),
+} as const satisfies Readonly<Record<ResourceName, Projection<KubeObject, Declared>>>;
 
 /** The older resource keeps what two ask for. */
 export const oldestFirst = (a: Declared, b: Declared): number =>

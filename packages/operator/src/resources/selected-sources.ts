@@ -1,6 +1,10 @@
 import { MANAGED_LABEL, type Resource, type TrustBundle } from '@handover/core';
 import { type Labels, type Selector, selects } from '@handover/engine';
-import { configMaps, Informer, type Kube, type KubeObject, secrets } from '@handover/kube';
+import { configMaps, type Kube, type KubeObject, secrets } from '@handover/kube';
+import { labelsOf } from '../cache/bounds.ts';
+import type { Budget } from '../cache/budget.ts';
+import { Projection } from '../cache/projection.ts';
+import { listed, Watched } from '../cache/watched.ts';
 
 type Kind = 'configMap' | 'secret';
 type Source = TrustBundle['spec']['sources'][number];
@@ -23,8 +27,11 @@ interface Seen {
 
 const seen = ({ metadata }: KubeObject): Seen => ({
   name: metadata.name ?? '',
-  labels: metadata.labels ?? {},
+  labels: labelsOf(metadata.labels),
 });
+
+/** Of the trust namespace, where only administrators write. */
+export const LABELLED = new Projection<KubeObject, Seen>('source of a TrustBundle', { keep: seen });
 
 /** What Handover writes is never selected: a bundle that takes its own target as a source would keep every CA for ever. */
 const takes = (selector: Selector, { labels }: Seen): boolean =>
@@ -38,6 +45,7 @@ const namesOf = (all: readonly Seen[], selector: Selector): readonly string[] =>
 
 export interface FollowedSourcesOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   readonly trustNamespace: string;
   /** A selector that was asked for takes another object, or one less. */
   readonly onChange: () => void;
@@ -48,7 +56,7 @@ export interface FollowedSourcesOptions {
 /** Names and labels of the trust namespace, from the first selector on. No content is read here. */
 export class FollowedSources implements SelectedSources {
   readonly #options: FollowedSourcesOptions;
-  readonly #informers = new Map<Kind, Informer<KubeObject, Seen>>();
+  readonly #informers = new Map<Kind, Watched<KubeObject, Seen>>();
   /** Each selector that was asked for, by its text. */
   readonly #asked: Readonly<Record<Kind, Map<string, Selector>>> = {
     configMap: new Map(),
@@ -68,17 +76,18 @@ export class FollowedSources implements SelectedSources {
 
   readonly fresh: Select = async (kind, selector) => {
     const { kube, trustNamespace, signal } = this.#options;
-    const which = { namespace: trustNamespace, metadataOnly: true };
-    const { items } = await kube.list<KubeObject>(API_KINDS[kind], which, { signal });
-    return namesOf(items.map(seen), selector);
+    const which = { namespace: trustNamespace, metadataOnly: true, projection: LABELLED };
+    const { kept } = await listed<KubeObject, Seen>(kube, API_KINDS[kind], which, signal);
+    return namesOf(kept, selector);
   };
 
-  #follow(kind: Kind): Informer<KubeObject, Seen> {
-    const { kube, trustNamespace, onChange, onTrouble, signal } = this.#options;
-    const informer = new Informer<KubeObject, Seen>(kube, API_KINDS[kind], {
+  #follow(kind: Kind): Watched<KubeObject, Seen> {
+    const { kube, budget, trustNamespace, onChange, onTrouble, signal } = this.#options;
+    const informer = new Watched<KubeObject, Seen>(kube, API_KINDS[kind], {
       namespace: trustNamespace,
       metadataOnly: true,
-      project: seen,
+      projection: LABELLED,
+      budget,
     });
     informer.on('changed', ({ before, after }) => {
       if (!informer.synced) return;

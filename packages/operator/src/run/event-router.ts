@@ -7,6 +7,7 @@ import { keyOf, type Plural, placeOf } from '../objects/place.ts';
 import type { ObjectProjection } from '../objects/projection.ts';
 import { decisive, gateOf, type ResolvedResources } from '../resources/resolved-resources.ts';
 import type { Pod } from '../workloads/pods.ts';
+import { readsAll } from '../workloads/references.ts';
 import type { Workload } from '../workloads/workload.ts';
 import { affectedAuthorities, type ChangedNamespaces, union } from './affected-authorities.ts';
 import type { LeaderSession } from './leader-session.ts';
@@ -47,6 +48,8 @@ export class EventRouter {
   readonly #elsewhere = new Map<string, number>();
   /** Called when an Authority signs for pods. */
   onPodsWanted: (() => void) | undefined;
+  /** Called when the resources were read again. */
+  onResolved: (() => void) | undefined;
   /** Undefined: another replica leads, and does the work. */
   session: LeaderSession | undefined;
 
@@ -83,6 +86,7 @@ export class EventRouter {
     const changed = union(this.#touched, touched);
     const before = this.#read;
     this.#read = resolved;
+    this.onResolved?.();
     const affected = affectedAuthorities(changed, before, resolved);
     for (const id of this.#elsewhere.keys())
       if (!resolved.catalogue.authorities.has(id)) this.#elsewhere.delete(id);
@@ -170,7 +174,7 @@ export class EventRouter {
     for (const { signer } of signers) this.podCertified(authorityOfSigner(signer) ?? '');
     const { session } = this;
     const keys = references.flatMap(({ plural, name, signer }) =>
-      signer === undefined
+      signer === undefined && !readsAll({ name })
         ? (this.#index?.of(plural, plural === 'clustertrustbundles' ? name : `${namespace}/${name}`) ?? [])
         : [...(session?.moving.values() ?? [])],
     );

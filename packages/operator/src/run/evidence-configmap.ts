@@ -2,9 +2,9 @@ import { MANAGED_BY } from '@handover/core';
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
 import { type Instant, instant, type Timer } from '@handover/material';
+import { cut, MOST_SAID } from '../cache/bounds.ts';
 import { OperatorError } from '../error.ts';
 import { stateName } from '../objects/authorities.ts';
-import { cut, MOST_SAID } from '../objects/bounds.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { fieldConsumers } from '../workloads/api-fields.ts';
 

@@ -1,10 +1,11 @@
 import type { Listener } from '@handover/engine';
 import type { Kube } from '@handover/kube';
+import { Budget, OVER_SHARE } from '../cache/budget.ts';
 import { ExternallyHeldCertificates } from '../cert-manager/certificates.ts';
 import { CertManagerCluster } from '../cert-manager/cluster.ts';
 import { Compatibility } from '../compat/compatibility.ts';
 import { DefaultCasFile } from '../compat/trust-manager/default-cas.ts';
-import { isCode } from '../error.ts';
+import { isCode, OperatorError } from '../error.ts';
 import { KubeHome } from '../home/home.ts';
 import { FollowedTrustBundleApi } from '../objects/followed-trust-bundle-api.ts';
 import { kindsWith } from '../objects/kinds.ts';
@@ -13,6 +14,7 @@ import { PLURALS } from '../objects/place.ts';
 import { WatchedRequests } from '../pod-certificates/watched.ts';
 import { CustomResources } from '../resources/declarations.ts';
 import { FollowedSources } from '../resources/selected-sources.ts';
+import { servedNamespaces } from '../resources/served-namespaces.ts';
 import { WorkloadCache } from '../workloads/workload-cache.ts';
 import type { EventRouter } from './event-router.ts';
 import type { OperatorOptions } from './operator-options.ts';
@@ -61,12 +63,23 @@ export function openKubeHome({
   const { compat: honoured = [], serviceCaAuthority, takeOver = false } = injection;
   const { cainjectorNamespace = CERT_MANAGER_NAMESPACE } = injection;
   const onChange = router.resourcesChanged;
-  const declarations = given ?? new CustomResources({ kube, only: namespaces, onChange });
+  const budget = new Budget({
+    waits: given === undefined,
+    onOver: (name) =>
+      on({
+        kind: 'failed',
+        what: `keeping what is known of namespace ${name}`,
+        error: new OperatorError('NAMESPACE_OVER_SHARE', OVER_SHARE, { path: `Namespace/${name}` }),
+        retryAt: undefined,
+      }),
+  });
+  const declarations = given ?? new CustomResources({ kube, budget, only: namespaces, onChange });
   const consumersFound = pods.found ?? given === undefined;
   const workloadCache =
     given === undefined && consumersFound
       ? new WorkloadCache({
           kube,
+          budget,
           namespaces,
           onPod: router.podChanged,
           onWorkload: router.workloadChanged,
@@ -81,6 +94,7 @@ export function openKubeHome({
     given === undefined && cluster
       ? new Compatibility({
           kube,
+          budget,
           compat: honoured,
           serviceCaAuthority,
           cainjectorNamespace,
@@ -98,6 +112,7 @@ export function openKubeHome({
     workloadCache !== undefined && cluster
       ? new WatchedRequests({
           kube,
+          budget,
           onRequest: router.podRequested,
           onAnswered: ({ authority }) => router.podCertified(authority),
           onTrouble,
@@ -113,6 +128,7 @@ export function openKubeHome({
     given === undefined
       ? new CertManagerCluster({
           kube,
+          budget,
           namespaces,
           onRequest: router.requestChanged,
           onExternallyHeld: router.externallyHeldChanged,
@@ -120,7 +136,7 @@ export function openKubeHome({
         })
       : undefined;
   const home: KubeHome = new KubeHome({
-    connection: { kube, caBundleClient, signal, writeSignal },
+    connection: { kube, budget, caBundleClient, signal, writeSignal },
     scope: {
       kinds: kindsWith(trustBundles),
       namespace,
@@ -137,7 +153,7 @@ export function openKubeHome({
       more: compat?.more,
       selected:
         given === undefined && cluster
-          ? new FollowedSources({ kube, trustNamespace, onChange, onTrouble, signal })
+          ? new FollowedSources({ kube, budget, trustNamespace, onChange, onTrouble, signal })
           : undefined,
       annotationsOf: (id, record) => compat?.annotationsOf(id, record),
       clusterProfile: () => openShift.read(),
@@ -177,6 +193,22 @@ export function openKubeHome({
     meters: operator.meters,
   });
   const known = Promise.all([defaultCas.start(signal), compat?.start(signal)]);
+  const serve = (): void =>
+    budget.serve(
+      servedNamespaces(
+        declarations.all().flatMap(({ resource }) => resource ?? []),
+        declarations.namespaces(),
+        [
+          namespace,
+          trustNamespace,
+          ...(operator.bundles?.trustNamespace === undefined ? [] : [operator.bundles.trustNamespace]),
+        ],
+      ),
+    );
+  if (given === undefined) {
+    void declarations.ready.then(serve, () => {});
+    router.onResolved = serve;
+  }
   home.start(signal);
   podRequests?.start(signal);
   router.onPodsWanted = () => podRequests?.want();

@@ -15,7 +15,7 @@ import {
 } from '@handover/core';
 import { type AuthorityStatus, authorityStatus, idOf, type Observation } from '@handover/engine';
 import { type Instant, instant, isoSeconds } from '@handover/material';
-import { ownNotes } from '../objects/bounds.ts';
+import { ownNotes } from '../events/happenings.ts';
 import type { Declared } from '../resources/declared.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 

@@ -17,7 +17,7 @@ import { type Instant, instant } from '@handover/material';
 import { placeOf } from '../objects/place.ts';
 import type { PodEvidence } from './pod-evidence.ts';
 import { holderOf } from './pod-holders.ts';
-import type { PodLeafSource } from './pod-signers.ts';
+import { heldOf, type PodLeafSource } from './pod-signers.ts';
 import type { Pod } from './pods.ts';
 import { type ReloaderObject, reloaderRestarts } from './reloader.ts';
 import { stampIn } from './rollouts.ts';
@@ -166,7 +166,7 @@ export class PodConsumers implements EvidenceSource {
     const labels = namespaces();
     const signer = signerOf(authority);
     return pods.flatMap((pod) => {
-      const held = pod.ended ? undefined : pod.signers.find((one) => one.signer === signer);
+      const held = pod.ended ? undefined : heldOf(pod.signers, signer);
       if (held === undefined || !servesNamespace(responsibilities.authority, pod.namespace, labels))
         return [];
       const blocks = pod.namespace === responsibilities.authority.metadata.namespace;

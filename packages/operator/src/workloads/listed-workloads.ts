@@ -1,7 +1,9 @@
-import { type Kube, pods as podKind, type ResourceKind, replicaSets } from '@handover/kube';
-import { makerIn } from '../objects/bounds.ts';
+import { type Kube, type KubeObject, pods as podKind, type ResourceKind, replicaSets } from '@handover/kube';
+import { makerIn } from '../cache/bounds.ts';
+import { listed } from '../cache/watched.ts';
 import { keyOf, type Place } from '../objects/place.ts';
-import { type Pod, podOf } from './pods.ts';
+import { PODS, type Pod, unknownPod } from './pods.ts';
+import { readsAll } from './references.ts';
 import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
 import { type ControllerOwner, Progress, WORKLOAD_KINDS, type Workloads } from './workload-cache.ts';
 
@@ -39,11 +41,10 @@ export class ListedWorkloads implements Workloads {
   async freshPods(wanted: readonly string[]): Promise<readonly Pod[]> {
     const { kube, namespaces, signal } = this.#options;
     const lists = await Promise.all(
-      namespaces.map((name) => kube.list(podKind, { namespace: name }, { signal })),
+      namespaces.map((namespace) => listed(kube, podKind, { namespace, projection: PODS }, signal)),
     );
     const pods = lists
-      .flatMap(({ items }) => items)
-      .flatMap((object) => podOf(object) ?? [])
+      .flatMap(({ kept, unknown }) => [...kept, ...[...unknown].map(unknownPod)])
       .filter((pod) => this.#isReader(pod));
     this.#makers = await this.#makersOf(pods);
     this.#workloads = await this.#workloadsOf(pods);
@@ -52,7 +53,9 @@ export class ListedWorkloads implements Workloads {
   }
 
   #isReader({ namespace, references }: Pod): boolean {
-    return references.some(({ plural, name, signer }) => {
+    return references.some((reference) => {
+      const { plural, name, signer } = reference;
+      if (readsAll(reference)) return true;
       const key = `${plural} ${keyOf({ namespace: plural === 'clustertrustbundles' ? undefined : namespace, name })}`;
       return signer === undefined
         ? this.#read.has(key)
@@ -87,7 +90,7 @@ export class ListedWorkloads implements Workloads {
   async #each<T>(
     which: readonly { readonly namespace: string; readonly name: string }[],
     kind: ResourceKind,
-    project: (object: Parameters<typeof podOf>[0]) => T | undefined,
+    project: (object: KubeObject) => T | undefined,
   ): Promise<ReadonlyMap<string, T>> {
     const { kube, signal } = this.#options;
     const keys = new Map(which.map((one) => [keyOf(one), one]));

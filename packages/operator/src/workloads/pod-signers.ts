@@ -30,6 +30,14 @@ export interface PodSigner {
   readonly frozen: boolean;
 }
 
+/** Of a pod that names more signers than it is worth to remember: each of ours may be among them. */
+export const ANY_SIGNER: PodSigner = { signer: '*', sources: Number.MAX_SAFE_INTEGER, frozen: true };
+const MOST_SIGNERS = 32;
+
+/** What a pod has of this signer, as far as it is known. */
+export const heldOf = (signers: readonly PodSigner[], signer: string): PodSigner | undefined =>
+  signers.find((one) => one.signer === signer) ?? signers.find((one) => one === ANY_SIGNER);
+
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
 
 const signersOf = (volume: Json): readonly string[] =>
@@ -63,5 +71,5 @@ export const signersIn = ({ spec }: KubeObject): readonly PodSigner[] => {
       const { sources = 0, frozen = false } = found.get(signer) ?? {};
       found.set(signer, { signer, sources: sources + 1, frozen: frozen || copies.includes(name) });
     }
-  return [...found.values()];
+  return found.size > MOST_SIGNERS ? [ANY_SIGNER] : [...found.values()];
 };

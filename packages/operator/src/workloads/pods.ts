@@ -1,9 +1,10 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
-import { knownAnnotations, makerIn } from '../objects/bounds.ts';
-import { type PodSigner, signersIn } from './pod-signers.ts';
+import { knownAnnotations, makerIn, textOf } from '../cache/bounds.ts';
+import { Projection } from '../cache/projection.ts';
+import { ANY_SIGNER, type PodSigner, signersIn } from './pod-signers.ts';
 import { reachedPodOf } from './reached-pod.ts';
-import { type Reference, referencesOf } from './references.ts';
+import { EVERYTHING, type Reference, referencesOf } from './references.ts';
 
 /** All that is kept of a pod. */
 export interface Pod {
@@ -45,6 +46,9 @@ const hasStarted = (status: Json): boolean =>
       (one: unknown) => isMap(one) && isMap(one.state) && !isMap(one.state.waiting),
     ));
 
+/** An IPv6 address with a zone. What is longer is none, and is not asked. */
+const MOST_ADDRESS = 64;
+
 /** A pod that reads nothing that could be ours is not kept at all. */
 export const podOf = (object: KubeObject): Pod | undefined => {
   const { metadata } = object;
@@ -64,7 +68,7 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     ready: isReady(status),
     running: status.phase === 'Running',
     started: hasStarted(status),
-    ip: reached?.ips[0],
+    ip: textOf(reached?.ips[0], MOST_ADDRESS),
     onNode: reached?.onNode ?? false,
     mirror: metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined,
     owner: makerIn(metadata.ownerReferences),
@@ -73,3 +77,27 @@ export const podOf = (object: KubeObject): Pod | undefined => {
     annotations: knownAnnotations('pod', metadata.annotations),
   };
 };
+
+/** Those that there is no room for count as one that reads everything: see `unknownPod`. */
+export const PODS = new Projection('Pod', { keep: podOf, most: 64 * 1_024 });
+
+/** Stands for pods of a namespace that are there and not known: it reads everything there, shows nothing and never gets new. */
+export const unknownPod = (namespace: string): Pod => ({
+  namespace,
+  name: 'pods that the operator has no room for',
+  uid: `unknown pods of ${namespace}`,
+  version: '',
+  createdAt: instant(0),
+  ended: false,
+  completes: false,
+  ready: true,
+  running: true,
+  started: true,
+  ip: undefined,
+  onNode: false,
+  mirror: false,
+  owner: undefined,
+  references: EVERYTHING,
+  signers: [ANY_SIGNER],
+  annotations: {},
+});

@@ -1,7 +1,7 @@
 import type { Selector } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
 import { isMap, type Json } from '@handover/material';
-import { MOST_NAME, upTo } from '../objects/bounds.ts';
+import { MOST_NAME, upTo } from '../cache/bounds.ts';
 
 /** An object that a pod reads, and how. */
 export interface Reference {
@@ -15,6 +15,16 @@ export interface Reference {
   /** Whether a change never reaches a running container: environment, subPath, a copy made at the start. */
   readonly frozen: boolean;
 }
+
+const ANY_NAME = '*';
+
+/** What a pod reads whose references are not known. */
+export const EVERYTHING: readonly Reference[] = (
+  ['secrets', 'configmaps', 'clustertrustbundles'] as const
+).map((plural) => ({ plural, name: ANY_NAME, keys: undefined, frozen: true }));
+
+/** Whether it stands for every object of its kind that the pod can read. */
+export const readsAll = ({ name }: Pick<Reference, 'name'>): boolean => name === ANY_NAME;
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isMap) : []);
 const text = (value: unknown): string | undefined =>
@@ -31,7 +41,8 @@ export const mayRead = (
   { plural, name, signer }: Reference,
   object: { readonly plural: string; readonly name: string },
 ): boolean =>
-  plural === object.plural && (signer === undefined ? name === object.name : object.name.startsWith(name));
+  plural === object.plural &&
+  (readsAll({ name }) || (signer === undefined ? name === object.name : object.name.startsWith(name)));
 
 /** Selectors longer than this count as selecting everything: an honest one is far shorter. */
 const MOST_SELECTOR = 4_096;
@@ -146,7 +157,10 @@ export const referencesOf = ({ spec }: KubeObject): readonly Reference[] => {
       for (const source of volumes.get(text(mount.name) ?? '') ?? []) add({ ...source, frozen });
     }
   }
-  return upTo(MOST_REFERENCES, [...found.values()], ({ name, keys = [], signer }) =>
+  const all = [...found.values()];
+  const few = upTo(MOST_REFERENCES, all, ({ name, keys = [], signer }) =>
     keys.reduce((sum, key) => sum + key.length, name.length + (JSON.stringify(signer)?.length ?? 0)),
   );
+  // What is left out could be ours.
+  return few.length === all.length ? few : EVERYTHING;
 };

@@ -2,6 +2,7 @@ import { type ProfileWorkload, RELOAD, type Reload, TLS_PROFILE_HASH, type TlsPr
 import { idOf, profileObjectOf, selects } from '@handover/engine';
 import { placeOf } from '../objects/place.ts';
 import type { Pod } from './pods.ts';
+import { mayRead, readsAll } from './references.ts';
 import type { Workload } from './workload.ts';
 import type { Workloads } from './workload-cache.ts';
 
@@ -17,12 +18,12 @@ const isSelected = ({ metadata, spec }: TlsProfile, { namespace, labels }: Workl
 
 const configMapOf = (profile: TlsProfile): string => placeOf(profileObjectOf(profile)).name;
 const reads = (profile: TlsProfile, { configMaps }: Workload): boolean =>
-  configMaps.includes(configMapOf(profile));
+  configMaps.some((name) => readsAll({ name }) || name === configMapOf(profile));
 
 /** What its owner says of it; never against what can be seen. */
 const reloadOf = (workload: Workload, pods: readonly Pod[], configMap: string): Reload => {
   const copied = pods.some(({ references }) =>
-    references.some(({ plural, name, frozen }) => plural === 'configmaps' && name === configMap && frozen),
+    references.some((one) => one.frozen && mayRead(one, { plural: 'configmaps', name: configMap })),
   );
   const said = workload.annotations[RELOAD];
   if (copied || said === 'restart') return 'restart';

@@ -1,7 +1,7 @@
 import { type Labels, type ObjectId, type Responsibilities, selects } from '@handover/engine';
 import { placeOf } from '../objects/place.ts';
 import type { Pod } from './pods.ts';
-import type { Reference } from './references.ts';
+import { type Reference, readsAll } from './references.ts';
 
 /** What a pod reads of one authority. */
 export interface Use {
@@ -78,7 +78,10 @@ export const useOf = (
     const { plural, name, keys, frozen: once, signer } = reference;
     const home = plural === 'clustertrustbundles' ? '' : namespace;
     const names = signer === undefined ? [name] : signedOf(reference, signed);
-    for (const object of names.flatMap((one) => managed.get(`${plural} ${home}/${one}`) ?? [])) {
+    const objects = readsAll(reference)
+      ? [...managed].flatMap(([key, all]) => (key.startsWith(`${plural} ${home}/`) ? all : []))
+      : names.flatMap((one) => managed.get(`${plural} ${home}/${one}`) ?? []);
+    for (const object of objects) {
       const takes = (key: string): boolean => keys === undefined || keys.includes(key);
       const shows = object.shows(takes, keys);
       const trusts = object.trusts(takes);

@@ -2,7 +2,6 @@ import {
   type AnyInformer,
   daemonSets,
   deployments,
-  Informer,
   type Kube,
   type KubeObject,
   pods as podKind,
@@ -11,9 +10,12 @@ import {
   statefulSets,
 } from '@handover/kube';
 import { minute } from '@handover/material';
-import { makerIn } from '../objects/bounds.ts';
-import { type Pod, podOf } from './pods.ts';
-import { ROLLABLE, type Rollable, type Workload, workloadOf } from './workload.ts';
+import { makerIn } from '../cache/bounds.ts';
+import type { Budget } from '../cache/budget.ts';
+import { Projection } from '../cache/projection.ts';
+import { listed, Watched } from '../cache/watched.ts';
+import { PODS, type Pod, unknownPod } from './pods.ts';
+import { ROLLABLE, type Rollable, WORKLOADS, type Workload } from './workload.ts';
 
 /** As long as a Deployment is given by default (progressDeadlineSeconds); StatefulSets and DaemonSets have no such field. */
 const STALLED_MS = 10 * minute;
@@ -62,6 +64,11 @@ export interface ControllerOwner {
   readonly name: string;
 }
 
+/** Without it a pod counts as made by its ReplicaSet, which is not restarted. */
+export const REPLICA_SETS = new Projection<KubeObject, ControllerOwner>('ReplicaSet', {
+  keep: ({ metadata }) => makerIn(metadata.ownerReferences),
+});
+
 /** Pods and what makes them, however they came to be known. */
 export type Workloads = Pick<
   WorkloadCache,
@@ -79,18 +86,21 @@ export type Workloads = Pick<
 
 interface WorkloadCacheOptions {
   readonly kube: Kube;
+  readonly budget?: Budget | undefined;
   /** Namespaces to watch; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly onPod: (before: Pod | undefined, after: Pod | undefined) => void;
   readonly onWorkload: (before: Workload | undefined, after: Workload | undefined) => void;
 }
 
+const LIVE = 'status.phase!=Succeeded,status.phase!=Failed';
+
 /** Live pods and what makes them, followed by watches. */
 export class WorkloadCache {
   readonly #options: WorkloadCacheOptions;
-  readonly #pods: readonly Informer<KubeObject, Pod>[];
-  readonly #workloads: ReadonlyMap<Rollable, readonly Informer<KubeObject, Workload>[]>;
-  readonly #replicaSets: readonly Informer<KubeObject, ControllerOwner>[];
+  readonly #pods: readonly Watched<KubeObject, Pod>[];
+  readonly #workloads: ReadonlyMap<Rollable, readonly Watched<KubeObject, Workload>[]>;
+  readonly #replicaSets: readonly Watched<KubeObject, ControllerOwner>[];
   readonly progress: Progress;
   #signal: AbortSignal | undefined;
 
@@ -98,45 +108,33 @@ export class WorkloadCache {
     this.#options = options;
     this.progress = new Progress(() => options.kube.clock.monotonic());
     const { onPod, onWorkload } = options;
-    this.#pods = this.#watch(
-      podKind,
-      podOf,
-      { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' },
-      (before, after) => onPod(before, after),
-    );
+    this.#pods = this.#watch(podKind, PODS, { fieldSelector: LIVE }, (before, after) => onPod(before, after));
     this.#workloads = new Map(
       ROLLABLE.map((kind) => [
         kind,
-        this.#watch(
-          WORKLOAD_KINDS[kind],
-          (object) => workloadOf(kind, object),
-          {},
-          (before, after) => {
-            if (after !== undefined) this.progress.seen(after);
-            else if (before !== undefined) this.progress.gone(before);
-            onWorkload(before, after);
-          },
-        ),
+        this.#watch(WORKLOAD_KINDS[kind], WORKLOADS[kind], {}, (before, after) => {
+          if (after !== undefined) this.progress.seen(after);
+          else if (before !== undefined) this.progress.gone(before);
+          onWorkload(before, after);
+        }),
       ]),
     );
-    this.#replicaSets = this.#watch(
-      replicaSets,
-      ({ metadata }) => makerIn(metadata.ownerReferences),
-      { metadataOnly: true },
-      () => {},
-    );
+    this.#replicaSets = this.#watch(replicaSets, REPLICA_SETS, { metadataOnly: true }, () => {});
+    for (const informer of this.#pods)
+      informer.on('unknown', (namespace) => onPod(undefined, unknownPod(namespace)));
   }
 
   #watch<T>(
     kind: ResourceKind,
-    project: (object: KubeObject) => T | undefined,
+    projection: Projection<KubeObject, T>,
     more: { readonly fieldSelector?: string; readonly metadataOnly?: boolean },
     changed: (before: T | undefined, after: T | undefined) => void,
-  ): readonly Informer<KubeObject, T>[] {
-    const { kube, namespaces } = this.#options;
+  ): readonly Watched<KubeObject, T>[] {
+    const { kube, budget, namespaces } = this.#options;
     return (namespaces ?? [undefined]).map((namespace) => {
-      const informer = new Informer<KubeObject, T>(kube, kind, {
-        project,
+      const informer = new Watched<KubeObject, T>(kube, kind, {
+        projection,
+        budget,
         ...more,
         ...(namespace === undefined ? {} : { namespace }),
       });
@@ -159,7 +157,7 @@ export class WorkloadCache {
   }
 
   pods(): readonly Pod[] {
-    return this.#pods.flatMap((informer) => informer.list());
+    return this.#pods.flatMap((informer) => [...informer.list(), ...informer.unknown.map(unknownPod)]);
   }
 
   /** Past the cache in one namespace: nothing covers a mistake about who presents. */
@@ -167,8 +165,11 @@ export class WorkloadCache {
     const pods: Pod[] = [];
     // One after the other: a state may name hundreds of namespaces.
     for (const namespace of namespaces) {
-      const { items } = await this.#options.kube.list(podKind, { namespace }, { signal: this.#signal });
-      pods.push(...items.flatMap((object) => podOf(object) ?? []));
+      const { kube, budget } = this.#options;
+      const which = { namespace, projection: PODS, budget: budget?.another() };
+      const { kept, unknown } = await listed(kube, podKind, which, this.#signal);
+      for (const pod of kept) pods.push(pod);
+      pods.push(...[...unknown].map(unknownPod));
     }
     return pods;
   }

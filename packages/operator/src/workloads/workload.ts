@@ -1,6 +1,7 @@
 import type { KubeObject } from '@handover/kube';
 import { type Instant, instant, isMap, type Json } from '@handover/material';
-import { cut, knownAnnotations, labelsOf, MOST_SAID } from '../objects/bounds.ts';
+import { cut, knownAnnotations, labelsOf, MOST_SAID } from '../cache/bounds.ts';
+import { Projection } from '../cache/projection.ts';
 import { referencesOf } from './references.ts';
 import { isReloaderImage } from './reloader.ts';
 
@@ -122,10 +123,16 @@ const isSettled = (kind: Rollable, { metadata, spec, status }: KubeObject): bool
   return settled && count(at(status, 'replicas')) <= wanted;
 };
 
+/** A Deployment has seven. */
+const MOST_COUNTS = 32;
 const progressOf = ({ metadata, status }: KubeObject): string =>
   JSON.stringify([
     metadata.generation,
-    ...(isMap(status) ? Object.values(status).filter((value) => typeof value === 'number') : []),
+    ...(isMap(status)
+      ? Object.values(status)
+          .filter((value) => typeof value === 'number')
+          .slice(0, MOST_COUNTS)
+      : []),
   ]);
 
 const isReloader = ({ spec, status }: KubeObject): boolean =>
@@ -164,3 +171,13 @@ export const workloadOf = (kind: Rollable, object: KubeObject): Workload => {
     reloader: isReloader(object),
   };
 };
+
+const projectionOf = (kind: Rollable): Projection<KubeObject, Workload> =>
+  new Projection(kind, { keep: (object) => workloadOf(kind, object), most: 64 * 1_024 });
+
+/** One that there is no room for is not restarted; its pods count all the same. */
+export const WORKLOADS = {
+  Deployment: projectionOf('Deployment'),
+  StatefulSet: projectionOf('StatefulSet'),
+  DaemonSet: projectionOf('DaemonSet'),
+} as const satisfies Readonly<Record<Rollable, Projection<KubeObject, Workload>>>;

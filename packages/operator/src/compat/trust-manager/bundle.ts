@@ -1,6 +1,8 @@
 import { type Condition, type ForeignBundleSpec, parseForeignBundle, TRUST_MANAGER } from '@handover/core';
 import { type KubeObject, kindOf } from '@handover/kube';
 import { HandoverError, type Instant } from '@handover/material';
+import { cut } from '../../cache/bounds.ts';
+import { Projection, sizeOf } from '../../cache/projection.ts';
 
 export const bundles = kindOf(`${TRUST_MANAGER.group}/v1alpha1`, 'bundles', 'Bundle', false);
 
@@ -24,10 +26,15 @@ const specOf = (name: string, spec: unknown): ForeignBundleSpec | string => {
   try {
     return parseForeignBundle(name, spec);
   } catch (error) {
-    if (error instanceof HandoverError) return error.message;
+    if (error instanceof HandoverError) return cut(error.message, MOST_TEXT);
     throw error;
   }
 };
+
+const MOST_STATUS = 32 * 1_024;
+/** One that is larger is not ours, and is written again. */
+const statusIn = (status: unknown): BundleStatus =>
+  Number.isFinite(sizeOf(status, MOST_STATUS)) ? ((status as BundleStatus | undefined) ?? {}) : {};
 
 export const bundleSeen = ({ metadata, spec, status }: KubeObject): BundleSeen => {
   const { name = '', uid = '', generation = 0, deletionTimestamp } = metadata;
@@ -37,9 +44,12 @@ export const bundleSeen = ({ metadata, spec, status }: KubeObject): BundleSeen =
     generation,
     going: deletionTimestamp !== undefined,
     spec: specOf(name, spec),
-    status: (status as BundleStatus | undefined) ?? {},
+    status: statusIn(status),
   };
 };
+
+/** Only administrators make Bundles. Certificates may stand in them. */
+export const BUNDLES = new Projection('Bundle', { keep: bundleSeen, most: 2 * 1_024 * 1_024 });
 
 export interface Outcome {
   readonly synced: boolean;

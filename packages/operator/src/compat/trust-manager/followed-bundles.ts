@@ -4,17 +4,20 @@ import {
   type AnyInformer,
   configMaps,
   deployments,
-  Informer,
   type Kube,
   type KubeObject,
   namespaces,
   secrets,
 } from '@handover/kube';
+import { labelsOf } from '../../cache/bounds.ts';
+import type { Budget } from '../../cache/budget.ts';
+import { Projection } from '../../cache/projection.ts';
+import { Watched } from '../../cache/watched.ts';
 import { OperatorError } from '../../error.ts';
-import { type BundleSeen, bundleSeen, bundles } from './bundle.ts';
+import { BUNDLES, type BundleSeen, bundles } from './bundle.ts';
 import type { DefaultCasState } from './default-cas.ts';
 import type { SourceKind } from './sources.ts';
-import { isOutput, type TargetSeen, targetSeen } from './targets.ts';
+import { isOutput, TARGETS, type TargetSeen } from './targets.ts';
 
 export interface BundleOptions {
   /** Namespace of sources. */
@@ -46,19 +49,30 @@ const KIND_MS = 30_000;
 
 const sourceSeen = (object: KubeObject): SourceSeen => ({
   name: object.metadata.name ?? '',
-  labels: object.metadata.labels ?? {},
+  labels: labelsOf(object.metadata.labels),
   resourceVersion: object.metadata.resourceVersion ?? '',
   isOutput: isOutput(object),
 });
 
 const namespaceSeen = ({ metadata }: KubeObject): NamespaceSeen => ({
   name: metadata.name ?? '',
-  labels: { ...metadata.labels, ...ownLabels(metadata.name ?? '') },
+  labels: { ...labelsOf(metadata.labels), ...ownLabels(metadata.name ?? '') },
   going: metadata.deletionTimestamp !== undefined,
 });
 
 const isReady = ({ status }: KubeObject): boolean =>
   ((status as { readyReplicas?: number } | undefined)?.readyReplicas ?? 0) > 0;
+
+interface Rival {
+  readonly name: string;
+  readonly ready: boolean;
+}
+
+export const SOURCES = new Projection('source of a Bundle', { keep: sourceSeen });
+export const BUNDLE_NAMESPACES = new Projection('Namespace of a Bundle', { keep: namespaceSeen });
+export const TRUST_MANAGERS = new Projection<KubeObject, Rival>('Deployment of trust-manager', {
+  keep: (object) => ({ name: object.metadata.name ?? '', ready: isReady(object) }),
+});
 
 const isSelected = (selector: Selector, { isOutput, labels }: SourceSeen): boolean =>
   !isOutput && selects(selector, labels);
@@ -75,38 +89,37 @@ const takes = (source: ForeignBundleSource, kind: SourceKind, object: SourceSeen
 export class FollowedBundles {
   readonly options: BundleOptions;
   readonly #kube: Kube;
-  readonly #bundles: Informer<KubeObject, BundleSeen>;
-  readonly #namespaces: Informer<KubeObject, NamespaceSeen>;
-  readonly #rivals: Informer<KubeObject, { readonly name: string; readonly ready: boolean }>;
-  readonly #sources = new Map<SourceKind, Informer<KubeObject, SourceSeen>>();
-  readonly #targets = new Map<SourceKind, Informer<KubeObject, TargetSeen>>();
+  readonly #budget: Budget | undefined;
+  readonly #bundles: Watched<KubeObject, BundleSeen>;
+  readonly #namespaces: Watched<KubeObject, NamespaceSeen>;
+  readonly #rivals: Watched<KubeObject, Rival>;
+  readonly #sources = new Map<SourceKind, Watched<KubeObject, SourceSeen>>();
+  readonly #targets = new Map<SourceKind, Watched<KubeObject, TargetSeen>>();
   readonly #takeOver: boolean;
   /** Called with the names of Bundles to look at. */
   #concerned: (names: Iterable<string>) => void = () => {};
   #absence: ((error: Error) => void) | undefined;
 
-  constructor(kube: Kube, options: BundleOptions, takeOver: boolean) {
+  constructor(kube: Kube, options: BundleOptions, takeOver: boolean, budget?: Budget) {
     this.#kube = kube;
+    this.#budget = budget;
     this.options = options;
     this.#takeOver = takeOver;
     const all = (): void => this.#concerned(this.names());
-    this.#bundles = new Informer<KubeObject, BundleSeen>(kube, bundles, { project: bundleSeen });
+    this.#bundles = new Watched<KubeObject, BundleSeen>(kube, bundles, { projection: BUNDLES });
     this.#bundles.on('changed', ({ before, after }) => this.#concerned([(after ?? before)?.name ?? '']));
-    this.#namespaces = new Informer<KubeObject, NamespaceSeen>(kube, namespaces, {
+    this.#namespaces = new Watched<KubeObject, NamespaceSeen>(kube, namespaces, {
       metadataOnly: true,
-      project: namespaceSeen,
+      projection: BUNDLE_NAMESPACES,
     });
     this.#namespaces.on('changed', all);
-    this.#rivals = new Informer<KubeObject, { readonly name: string; readonly ready: boolean }>(
-      kube,
-      deployments,
-      {
-        namespace: options.trustNamespace,
-        // As in trust-manager's chart.
-        labelSelector: 'app.kubernetes.io/name=trust-manager',
-        project: (object) => ({ name: object.metadata.name ?? '', ready: isReady(object) }),
-      },
-    );
+    this.#rivals = new Watched<KubeObject, Rival>(kube, deployments, {
+      namespace: options.trustNamespace,
+      // As in trust-manager's chart.
+      labelSelector: 'app.kubernetes.io/name=trust-manager',
+      projection: TRUST_MANAGERS,
+      budget,
+    });
     this.#rivals.on('changed', all);
     for (const kind of KINDS) {
       this.#followSources(kind);
@@ -115,10 +128,11 @@ export class FollowedBundles {
   }
 
   #followSources(kind: SourceKind): void {
-    const informer = new Informer<KubeObject, SourceSeen>(this.#kube, API_KINDS[kind], {
+    const informer = new Watched<KubeObject, SourceSeen>(this.#kube, API_KINDS[kind], {
       namespace: this.options.trustNamespace,
       metadataOnly: true,
-      project: sourceSeen,
+      projection: SOURCES,
+      budget: this.#budget,
     });
     informer.on('changed', ({ before, after }) => {
       const either = [before, after].filter((one) => one !== undefined);
@@ -137,10 +151,11 @@ export class FollowedBundles {
   }
 
   #followTargets(kind: SourceKind): void {
-    const informer = new Informer<KubeObject, TargetSeen>(this.#kube, API_KINDS[kind], {
+    const informer = new Watched<KubeObject, TargetSeen>(this.#kube, API_KINDS[kind], {
       labelSelector: TRUST_MANAGER.bundle,
       metadataOnly: true,
-      project: (object) => targetSeen(kind, object),
+      projection: TARGETS[kind],
+      budget: this.#budget,
       indexes: { bundle: ({ bundle }) => (bundle === undefined ? [] : [bundle]) },
     });
     informer.on('changed', ({ before, after }) =>

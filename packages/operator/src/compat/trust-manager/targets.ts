@@ -11,6 +11,8 @@ import {
 } from '@handover/core';
 import type { KubeObject, ManagedFields } from '@handover/kube';
 import { bytesOf, type Certificate } from '@handover/material';
+import { cut, MOST_NAME, textOf } from '../../cache/bounds.ts';
+import { Projection } from '../../cache/projection.ts';
 import { type Pool, sha256 } from './pool.ts';
 import type { SourceKind } from './sources.ts';
 
@@ -189,6 +191,9 @@ const keysIn = ({ fieldsV1 }: ManagedFields): readonly string[] =>
     ),
   );
 
+const shortOf = (uid: string | undefined): string | undefined =>
+  uid === undefined ? undefined : cut(uid, MOST_NAME);
+
 export const targetSeen = (kind: SourceKind, object: KubeObject): TargetSeen => {
   const { metadata } = object;
   const { labels = {}, annotations = {}, ownerReferences = [], managedFields = [] } = metadata;
@@ -201,16 +206,28 @@ export const targetSeen = (kind: SourceKind, object: KubeObject): TargetSeen => 
     name: metadata.name ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
     holder: holderOf(object),
-    controller: ownerReferences.find(({ controller }) => controller === true)?.uid,
-    bundle: labels[TRUST_MANAGER.bundle],
+    // Any owner but the Bundle is another one.
+    controller: shortOf(ownerReferences.find(({ controller }) => controller === true)?.uid),
+    bundle: textOf(labels[TRUST_MANAGER.bundle]),
     hash: hash?.length === HASH_LENGTH ? hash : undefined,
     marks: isFew ? new Set(marksOf(metadata)) : undefined,
-    keys: [...new Set(managedFields.filter(isOurs).flatMap(keysIn))].slice(0, MOST_KEYS + 1),
+    keys: [...new Set(managedFields.filter(isOurs).flatMap(keysIn))]
+      .slice(0, MOST_KEYS + 1)
+      .map((key) => cut(key, MOST_NAME + 1)),
     isAdopted: labels[ADOPT] === 'true',
     hasOtherData: managedFields.some((fields) => !isOurs(fields) && keysIn(fields).length > 0),
     going: metadata.deletionTimestamp !== undefined,
   };
 };
+
+const projectionOf = (kind: SourceKind): Projection<KubeObject, TargetSeen> =>
+  new Projection(`${kind} of a Bundle`, { keep: (object) => targetSeen(kind, object) });
+
+/** One that there is no room for is written as if it were not there, which the API server refuses: the Bundle's status names it. */
+export const TARGETS = {
+  ConfigMap: projectionOf('ConfigMap'),
+  Secret: projectionOf('Secret'),
+} as const satisfies Readonly<Record<SourceKind, Projection<KubeObject, TargetSeen>>>;
 
 export interface TargetPlace {
   readonly kind: SourceKind;

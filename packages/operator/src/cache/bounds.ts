@@ -1,4 +1,5 @@
-import { ANNOTATIONS, type ConsumerSeen, DISTRUST, type Note, ROTATE, TRUST_HASH } from '@handover/core';
+import { ANNOTATIONS, DISTRUST, ROTATE, TRUST_HASH } from '@handover/core';
+import { isMap } from '@handover/material';
 
 /** A sentence that others wrote, such as the message of a condition. */
 export const MOST_SAID = 300;
@@ -11,9 +12,17 @@ const MOST_LIST = 16_384;
 const REQUESTS: ReadonlySet<string> = new Set([ROTATE, DISTRUST]);
 const MOST_LABELS = 8_192;
 
-/** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept. */
+/** The beginning of a text, as a copy: V8 keeps the whole of a string for as long as a slice of it is kept, and a short text may hold such a slice. */
+export const beginningOf = (text: string, most: number): string =>
+  Buffer.from(text.slice(0, most)).toString();
+
+/** The same, for people. */
 export const cut = (text: string, most: number): string =>
-  text.length <= most ? text : `${Buffer.from(text.slice(0, most - 1)).toString()}…`;
+  text.length <= most ? beginningOf(text, most) : `${beginningOf(text, most - 1)}…`;
+
+/** A text that is short enough to be what it should be, or none: the beginning of a name names something else. */
+export const textOf = (value: unknown, most = MOST_NAME): string | undefined =>
+  typeof value === 'string' && value.length <= most ? value : undefined;
 
 const keptValue = (name: string, value: string): readonly string[] => {
   if (REQUESTS.has(name)) return value.length > MOST_LIST ? [] : [value];
@@ -66,6 +75,14 @@ export const labelsOf = (labels: unknown): Readonly<Record<string, string>> => {
   return Object.fromEntries(upTo(MOST_LABELS, all, ([name, value]) => name.length + value.length));
 };
 
+/** A map of texts, such as the selector of a Service, whole or not at all: half a selector selects more than the whole. */
+export const mapOf = (map: unknown): Readonly<Record<string, string>> | undefined => {
+  if (!isMap(map)) return undefined;
+  const all = Object.entries(map).map(([name, value]) => [name, String(value)] as const);
+  const few = upTo(MOST_LABELS, all, ([name, value]) => name.length + value.length);
+  return few.length === all.length ? Object.fromEntries(few) : undefined;
+};
+
 /** What made an object, as far as it can be one. */
 export const makerIn = (
   owners:
@@ -76,10 +93,4 @@ export const makerIn = (
   return owner === undefined
     ? undefined
     : { kind: cut(owner.kind, MOST_NAME), name: cut(owner.name, MOST_NAME) };
-};
-
-/** What concerns the authority: of a consumer elsewhere the log and `handover status` tell, and no condition or Event of its own. */
-export const ownNotes = (notes: readonly Note[], consumers: readonly ConsumerSeen[]): readonly Note[] => {
-  const elsewhere = new Set(consumers.flatMap(({ id, blocks }) => (blocks ? [] : [id])));
-  return notes.filter(({ object }) => !elsewhere.has(object));
 };
