@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import { MANAGED_LABEL } from '@handover/core';
 
 const MIB = 1_024 * 1_024;
 /** Of the heap, for all that is kept of objects in namespaces: the same is in memory twice while a fresh list is compared. */
@@ -10,8 +11,7 @@ const SHARES = 6;
 const STRANGERS = 16;
 
 /** Of an object, in words. */
-export const OVER_SHARE =
-  'its namespace takes more than its share of the operator’s memory; remove objects there that are not needed: Secrets and ConfigMaps labelled handover.dev/managed, Leaves, Certificates, pods';
+export const OVER_SHARE = `its namespace takes more than its share of the operator’s memory; remove objects there that are not needed: Secrets and ConfigMaps labelled ${MANAGED_LABEL}, Leaves, Certificates, pods`;
 
 export interface BudgetOptions {
   /** Bytes for the objects of all namespaces. Default: by the limit of the heap. */

@@ -66,6 +66,22 @@ test('Secrets that the watch does not show are read once, a few in each pass; un
   expect(read).toHaveLength(101);
 });
 
+test('while the own namespace has more Certificates and Secrets than its share, leaves for cert-manager count as in use; another namespace holds nothing up', async () => {
+  const until = instant(NOW + 20 * day);
+  const seenWith = (unknown: string): Promise<readonly ObjectSeen[]> => {
+    const view = { certificates: [], requests: [], secrets: [], unknown: new Set([unknown]) };
+    const lent = lentIn(
+      () => view,
+      () => {},
+    );
+    return lent.reader(false).of(responsibilitiesOf(TO_TEAM), record({ lentUntil: until }), NOW);
+  };
+  const [unknown] = await seenWith('prod');
+  expect(unknown).toMatchObject({ leaf: { issuer: CA.fingerprint, notAfter: until } });
+  expect(unknown?.writtenBy?.failing).toMatch(/more than its share/);
+  expect(await seenWith('team')).toEqual([]);
+});
+
 test('Secrets of other namespaces that are not read yet hold nothing up, and those of the own namespace are read before them', async () => {
   const read: string[] = [];
   const view = { certificates: [...many('team', 500), certificate('prod')], requests: [], secrets: [] };

@@ -42,7 +42,7 @@ export const askedBy = ({ spec }: KubeObject): Asked => {
   };
 };
 
-export const PLATFORM_PROFILE = new Projection<KubeObject, NonNullable<Asked>>('APIServer', {
+export const PLATFORM_PROFILE: Projection<KubeObject, NonNullable<Asked>> = new Projection('APIServer', {
   keep: (object) => askedBy(object) ?? {},
   most: 128 * 1_024,
 });

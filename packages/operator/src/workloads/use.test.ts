@@ -1,6 +1,6 @@
 import type { Responsibilities } from '@handover/engine';
 import { expect, test } from 'vitest';
-import type { Reference } from './references.ts';
+import { EVERYTHING, type Reference, referencesOf } from './references.ts';
 import { managedBy, useOf } from './use.ts';
 
 const LEAF = 'default/secrets/web';
@@ -43,4 +43,15 @@ test('a pod that mounts a key of another program is no consumer', () => {
 test('every key but ca.crt may hold the leaf in a Secret that no Leaf asks for any more', () => {
   expect(used('secrets', 'gone', 'old.p12')).toEqual({ presents: [GONE], verifies: [] });
   expect(used('secrets', 'gone', 'ca.crt')).toEqual({ presents: [], verifies: [GONE] });
+});
+
+test('a pod whose references are not all known reads everything in its namespace, and nothing elsewhere', () => {
+  const envFrom = Array.from({ length: 200 }, (_, i) => ({ secretRef: { name: `s${i}`.padEnd(253, 's') } }));
+  const references = referencesOf({ metadata: {}, spec: { containers: [{ envFrom }] } });
+  expect(references).toBe(EVERYTHING);
+  const use = useOf({ namespace: 'default', references }, managedBy(kept, [GONE]));
+  expect(use?.frozen).toBe(true);
+  expect([...(use?.presents ?? [])]).toEqual([LEAF, GONE]);
+  expect([...(use?.verifies ?? [])]).toEqual([LEAF, GONE, BUNDLE]);
+  expect(useOf({ namespace: 'other', references }, managedBy(kept, [GONE]))).toBeUndefined();
 });
