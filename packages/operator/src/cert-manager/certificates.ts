@@ -3,7 +3,6 @@ import {
   type AuthorityRecord,
   type ExternallyHeldReader,
   idOf,
-  inParallel,
   type ObjectId,
   type Reissues,
   type Responsibilities,
