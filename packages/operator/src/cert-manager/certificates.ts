@@ -13,6 +13,7 @@ import {
 import type { Kube } from '@handover/kube';
 import { HandoverError, type Instant, instant, minute, second } from '@handover/material';
 import { OVER_SHARE } from '../cache/budget.ts';
+import { sizeOf } from '../cache/projection.ts';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { CertManagerCluster, CertManagerView } from './cluster.ts';
@@ -43,7 +44,12 @@ interface Read {
   /** Of the Certificate: cert-manager writes its status after each change of its Secret. */
   readonly version: string;
   readonly secret: ExternallyHeldSecret | undefined;
+  /** Its namespace has more of them than there is room for: what is in it is not known. */
+  readonly isDropped: boolean;
 }
+
+/** For such Secrets of one namespace: a chain and a bundle have a few KiB. */
+const MOST_UNLABELLED = 1_024 * 1_024;
 
 /** Secrets of Certificates that the watch does not show: there is none yet, or cert-manager before 1.12 wrote it without a label. */
 class UnlabelledSecrets {
@@ -65,13 +71,16 @@ class UnlabelledSecrets {
       const { namespace = '', resourceVersion = '' } = certificate.metadata;
       try {
         const secret = await this.#get(namespace, certificate.spec?.secretName ?? '');
-        this.#read.set(id, { version: resourceVersion, secret });
+        const isDropped = this.#sizeOf(namespace, id) + sizeOf(secret) > MOST_UNLABELLED;
+        this.#read.set(id, { version: resourceVersion, secret: isDropped ? undefined : secret, isDropped });
       } catch (error) {
         trouble ??= error instanceof Error ? error.message : String(error);
       }
     });
-    const left = unread.filter(
-      (one) => one.certificate.metadata.namespace === own && !this.#isKnown(one),
+    const left = wanted.filter(
+      (one) =>
+        one.certificate.metadata.namespace === own &&
+        (!this.#isKnown(one) || this.#read.get(one.id)?.isDropped === true),
     ).length;
     if (left === 0) return undefined;
     return `${left} ${left === 1 ? 'Secret' : 'Secrets'} of Certificates could not be read yet${trouble === undefined ? '' : `: ${trouble}`}`;
@@ -79,6 +88,13 @@ class UnlabelledSecrets {
 
   of(id: ObjectId): ExternallyHeldSecret | undefined {
     return this.#read.get(id)?.secret;
+  }
+
+  #sizeOf(namespace: string, without: ObjectId): number {
+    let size = 0;
+    for (const [id, { secret }] of this.#read)
+      if (id !== without && id.startsWith(`${namespace}/`)) size += sizeOf(secret);
+    return size;
   }
 
   /** Forgets Secrets that no Certificate asks for. */
