@@ -120,6 +120,8 @@ test('an object that a projection cannot read counts as unknown, and is told of'
   await watch.start(end.signal).ready;
   expect([names(watch), watch.unknown]).toEqual([['other'], ['prod']]);
   expect(told).toEqual(['test prod/p cannot be read; it counts as unknown']);
+  const { kept, unknown } = await listed(kube, configMaps, { projection: DROPPED }, end.signal);
+  expect([kept.map(({ name }) => name), [...unknown]]).toEqual([['other'], ['prod']]);
 });
 
 test('a watch that ends gives back what it was charged', async () => {

@@ -237,7 +237,9 @@ export class Watched<O extends KubeObject, Kept> {
     if (now.size === 0) this.#unknown.delete(namespace);
     else this.#unknown.set(namespace, now);
     if (all !== undefined && now.size > 0) return;
-    this.#budget.refused(namespace, this, now.size > 0);
+    // What cannot be read takes no room.
+    const isCrowded = [...now].some((one) => this.#shells.has(one) || this.#informer.get(one) === NO_ROOM);
+    this.#budget.refused(namespace, this, isCrowded);
     this.#listeners.emit('unknown', namespace);
   }
 
@@ -268,6 +270,19 @@ export class Watched<O extends KubeObject, Kept> {
   }
 }
 
+/** An object that cannot be read is unknown, as in a watch: it must not keep the others from being read. */
+const keptOf = <O extends KubeObject, Kept>(
+  projection: Projection<O, Kept>,
+  object: O,
+  part: string | undefined,
+): Stored<Kept> | undefined => {
+  try {
+    return projection.keep(object, part);
+  } catch {
+    return UNREADABLE;
+  }
+};
+
 /** Reads all of a list, page by page, and keeps what the projection makes of it. */
 export async function listed<O extends KubeObject, Kept>(
   kube: KubeReader,
@@ -289,13 +304,12 @@ export async function listed<O extends KubeObject, Kept>(
   for await (const { items } of kube.pages(kind, which, { signal }))
     for (const object of items) {
       const place = object.metadata.namespace;
-      const one = projection.keep(object, part);
+      const one = keptOf(projection, object, part);
       if (one === undefined) continue;
-      const size = sizeOf(one, projection.most) + EACH;
-      if (
-        Number.isFinite(size) &&
-        (place === undefined || budget.charge(place, 0, size, projection.ofShare))
-      ) {
+      const size = one instanceof Unknown ? Number.POSITIVE_INFINITY : sizeOf(one, projection.most) + EACH;
+      const hasRoom =
+        Number.isFinite(size) && (place === undefined || budget.charge(place, 0, size, projection.ofShare));
+      if (hasRoom && !(one instanceof Unknown)) {
         kept.push(one);
         continue;
       }

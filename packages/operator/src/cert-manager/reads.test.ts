@@ -148,6 +148,32 @@ test('a Certificate with a name that no Secret can have holds nothing up', async
   expect(read).toEqual([]);
 });
 
+test('Secrets without a label take no more than 1 MiB of a namespace; those beyond it are not read again and again, and count as unknown', async () => {
+  const read: string[] = [];
+  const view = { certificates: many('prod', 40), requests: [], secrets: [] };
+  const secret = {
+    namespace: 'prod',
+    name: 'x',
+    version: '7',
+    createdAt: 0,
+    crt: new Uint8Array(60_000),
+    ca: undefined,
+  };
+  const lent = lentIn(
+    () => view,
+    (id) => read.push(id),
+    {},
+    undefined,
+    secret,
+  );
+  const state = record({ lentUntil: instant(NOW + 20 * day) });
+  for (let looks = 0; looks < 2; looks++) {
+    const [unknown] = await lent.reader(false).of(responsibilitiesOf(TO_TEAM), state, NOW);
+    expect(unknown?.writtenBy?.failing).toMatch(/^23 Secrets of Certificates could not be read yet/);
+  }
+  expect(read).toHaveLength(40);
+});
+
 test('a Secret that cannot be read counts as unknown, and the reason is reported', async () => {
   const view = { certificates: [certificate('prod')], requests: [], secrets: [] };
   const lent = lentIn(

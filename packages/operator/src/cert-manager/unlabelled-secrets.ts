@@ -1,5 +1,6 @@
 import { inParallel, type ObjectId } from '@handover/engine';
 import { type Instant, second } from '@handover/material';
+import { sizeOf } from '../cache/projection.ts';
 import type { CertManagerCertificate } from './kinds.ts';
 import type { ExternallyHeldSecret } from './projections.ts';
 
@@ -20,8 +21,13 @@ interface Read {
   /** Of the Certificate: cert-manager writes its status after each change of its Secret. */
   readonly version: string;
   readonly secret: ExternallyHeldSecret | undefined;
+  /** Its namespace has more of them than there is room for: what is in it is not known. */
+  readonly isDropped: boolean;
   readonly at: Instant;
 }
+
+/** For such Secrets of one namespace: a chain and a bundle have a few KiB. */
+const MOST_UNLABELLED = 1_024 * 1_024;
 
 interface UnlabelledOptions {
   readonly get: (namespace: string, name: string) => Promise<ExternallyHeldSecret | undefined>;
@@ -52,7 +58,9 @@ export class UnlabelledSecrets {
     const trouble = await this.#readAll(ours.slice(0, MOST_READS));
     if (this.#options.onRead === undefined) await this.#readAll(others.slice(0, MOST_READS - ours.length));
     else this.#readBeside(others, this.#options.onRead);
-    const left = ours.filter((one) => !this.#isKnown(one)).length;
+    const left = wanted.filter(
+      (one) => isOwn(one) && (!this.#isKnown(one) || this.#read.get(one.id)?.isDropped === true),
+    ).length;
     if (left === 0) return undefined;
     return `${left} ${left === 1 ? 'Secret' : 'Secrets'} of Certificates could not be read yet${trouble === undefined ? '' : `: ${trouble}`}`;
   }
@@ -64,7 +72,9 @@ export class UnlabelledSecrets {
       const { namespace = '', resourceVersion = '' } = certificate.metadata;
       try {
         const secret = await this.#options.get(namespace, certificate.spec?.secretName ?? '');
-        this.#read.set(id, { version: resourceVersion, secret, at: this.#options.now() });
+        const isDropped = this.#sizeOf(namespace, id) + sizeOf(secret) > MOST_UNLABELLED;
+        const kept = isDropped ? undefined : secret;
+        this.#read.set(id, { version: resourceVersion, secret: kept, isDropped, at: this.#options.now() });
       } catch (error) {
         trouble ??= error instanceof Error ? error.message : String(error);
       }
@@ -96,6 +106,13 @@ export class UnlabelledSecrets {
 
   of(id: ObjectId): ExternallyHeldSecret | undefined {
     return this.#read.get(id)?.secret;
+  }
+
+  #sizeOf(namespace: string, without: ObjectId): number {
+    let size = 0;
+    for (const [id, { secret }] of this.#read)
+      if (id !== without && id.startsWith(`${namespace}/`)) size += sizeOf(secret);
+    return size;
   }
 
   /** Forgets Secrets that no Certificate asks for. */

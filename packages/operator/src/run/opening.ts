@@ -68,7 +68,7 @@ export function openKubeHome({
     onOver: (name) =>
       on({
         kind: 'failed',
-        what: `keeping what is known of namespace ${name}`,
+        what: `keeping what is known of ${name === '' ? 'objects without a namespace' : `namespace ${name}`}`,
         error: new OperatorError('NAMESPACE_OVER_SHARE', OVER_SHARE, { path: `Namespace/${name}` }),
         retryAt: undefined,
       }),

@@ -17,6 +17,7 @@ import { expect } from 'vitest';
 import { ExternallyHeldCertificates } from '../../src/cert-manager/certificates.ts';
 import type { CertManagerCluster, CertManagerView } from '../../src/cert-manager/cluster.ts';
 import type { CertificateRequest, CertManagerCertificate } from '../../src/cert-manager/kinds.ts';
+import type { ExternallyHeldSecret } from '../../src/cert-manager/projections.ts';
 
 export const NOW = instant(Date.UTC(2030, 0, 1));
 const newKey = (): KeyObject => generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
@@ -135,12 +136,14 @@ export const lentIn = (
   read: (id: string) => unknown = () => {},
   kube: Partial<Kube> = {},
   onRead?: (namespace: string) => void,
+  found?: ExternallyHeldSecret,
 ): ExternallyHeldCertificates => {
   const cluster = {
     cached,
     fresh: async () => cached(),
     secret: async (namespace: string, name: string) => {
-      return (await read(`${namespace}/${name}`)) as undefined;
+      await read(`${namespace}/${name}`);
+      return found;
     },
   };
   return new ExternallyHeldCertificates({
