@@ -20,8 +20,7 @@ const contents = (folder: string): readonly string[] =>
 
 const canariesIn = (dir: string): number =>
   readdirSync(join(dir, 'state/log')).reduce(
-    (count, name) =>
-      count + readFileSync(join(dir, 'state/log', name), 'utf8').split('"canary"').length - 1,
+    (count, name) => count + readFileSync(join(dir, 'state/log', name), 'utf8').split('"canary"').length - 1,
     0,
   );
 
