@@ -47,7 +47,7 @@ export { refuseUnderHook } from './directory/requests/ack-hooks.ts';
 export { ackTarget } from './directory/requests/acks.ts';
 export { processHere } from './directory/requests/requests.ts';
 export { readDirectoryResources, readYaml } from './directory/resources/resources.ts';
-export { passOnce, runDirectory } from './directory/run.ts';
+export { passOnce, refuseFrozen, runDirectory } from './directory/run.ts';
 export { SteadyClock } from './directory/state/steady-clock.ts';
 export type { EngineErrorCode } from './error.ts';
 export { type Asking, askProcess, type ProcessShown, silent } from './evidence/ask.ts';

@@ -177,7 +177,7 @@ test('check is critical over an invalid resource, and over a file that is no YAM
   writeFileSync(join(dir, 'more.yaml'), 'foo: [');
   expect(await check()).toMatchObject({
     code: 2,
-    line: expect.stringMatching(/^HANDOVER CRITICAL - YAML_/),
+    line: expect.stringMatching(/^HANDOVER CRITICAL - RESOURCE_INVALID: .*lifetme.*; more\.yaml:1:7: /),
   });
 });
 

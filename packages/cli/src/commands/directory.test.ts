@@ -345,7 +345,7 @@ test.each([
 test.each([
   [
     (yaml: string) => yaml.replace('lifetime: 5y', 'lifetime: soon'),
-    /^RESOURCE_INVALID: handover\.yaml:3:1: .*soon/,
+    /^RESOURCE_INVALID: handover\.yaml:9:3: .*soon/,
   ],
   [
     (yaml: string) => yaml.replace('dnsNames: [localhost]', 'dnsNames: [localhost'),

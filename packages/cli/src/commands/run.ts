@@ -7,6 +7,7 @@ import {
   type Meters,
   passOnce,
   refuseFailedHooks,
+  refuseFrozen,
   restOfStatus,
   runDirectory,
   statusOf,
@@ -181,6 +182,7 @@ Examples:
             if (event.kind === 'rested' || event.kind === 'acted') plans.set(event.authority, event.plan);
             if (event.kind !== 'failed' && !hasFailed(event)) on(event);
           });
+          refuseFrozen(home, catalogue);
           refusePending(plans);
           await refuseWrong(home);
           await refuseFailedHooks(home);

@@ -260,6 +260,8 @@ export interface Observed {
   readonly steadySince?: Instant;
   /** The home's clock jumped ahead and is not trusted yet: no irreversible step rests on it. */
   readonly clockDoubt?: ClockDoubt;
+  /** Why some consumers and objects may be missing here: no step is taken without them. */
+  readonly unknownResources?: string;
 }
 
 /** A clock that showed `since` when it should have shown `before`; trusted from `until` on if it runs evenly. */

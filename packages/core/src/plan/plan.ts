@@ -70,7 +70,12 @@ export const plan = (seen: Observed, policy: Policy, now: Instant): Plan => {
     wakeAt: clock.wakeAt,
     ...part,
   });
-  const doubted = clock.doubt === undefined ? [] : [clockBlocker(clock.doubt)];
+  const doubted: readonly Blocker[] = [
+    ...(clock.doubt === undefined ? [] : [clockBlocker(clock.doubt)]),
+    ...(seen.unknownResources === undefined
+      ? []
+      : [{ consumer: 'resources', waitsFor: seen.unknownResources, since: now }]),
+  ];
   if (state === undefined) {
     const undecided = (seen.orphaned ?? []).map(({ object, waitsFor }) => ({
       consumer: object,

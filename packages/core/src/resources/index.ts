@@ -10,9 +10,11 @@ export {
 export { API_VERSION } from './metadata.ts';
 export {
   type Authority,
+  identityOf,
   KINDS,
   type Kind,
   type Leaf,
+  type Locate,
   parseRequestedLeaf,
   parseResource,
   parseResources,

@@ -34,16 +34,25 @@ export type Resource = Authority | Leaf | TrustBundle | TlsProfile;
 
 const SHOWN_PROBLEMS = 3;
 
-const problemsOf = (issue: z.core.$ZodIssue): readonly string[] => {
+/** Where a field is, for messages: "other.yaml:7:3"; undefined: not known. */
+export type Locate = (path: readonly PropertyKey[]) => string | undefined;
+
+interface Problem {
+  readonly text: string;
+  readonly path: readonly PropertyKey[];
+}
+
+const problemsOf = (issue: z.core.$ZodIssue): readonly Problem[] => {
   if (issue.code !== 'unrecognized_keys') {
     const path = pathText(issue.path);
-    return [path === '' ? issue.message : `${path}: ${issue.message}`];
+    return [{ text: path === '' ? issue.message : `${path}: ${issue.message}`, path: issue.path }];
   }
   const allowed = issue.message.split(', ');
   return issue.keys.map((key) => {
     const meant = didYouMean(key, allowed);
     const advice = meant === undefined ? `allowed: ${allowed.join(', ')}` : `did you mean ${meant}?`;
-    return `${pathText([...issue.path, key])}: unknown field; ${advice}`;
+    const path = [...issue.path, key];
+    return { text: `${pathText(path)}: unknown field; ${advice}`, path };
   });
 };
 
@@ -53,8 +62,12 @@ const refuse = (where: string, subject: string, problems: readonly string[]): ne
   throw new CoreError('RESOURCE_INVALID', `${where}: ${subject}${text}`, { path: where });
 };
 
-/** A resource from a plain value, such as YAML gives. `where` names the file or object in messages. */
-export function parseResource(value: unknown, where = 'resource'): Resource {
+/** A resource from a plain value, such as YAML gives. `where` names the file or object in messages, `locate` a field of it. */
+export function parseResource(
+  value: unknown,
+  where = 'resource',
+  locate: Locate = () => undefined,
+): Resource {
   if (!isMap(value)) {
     return refuse(where, '', [`${shown(value)} is not a resource; give apiVersion, kind, metadata and spec`]);
   }
@@ -72,7 +85,16 @@ export function parseResource(value: unknown, where = 'resource'): Resource {
   if (result.success) return result.data;
   const name = isMap(metadata) && typeof metadata.name === 'string' ? metadata.name : undefined;
   const safe = name !== undefined && /^[-.\w]{1,253}$/.test(name) ? ` ${name}` : '';
-  return refuse(where, `${known}${safe}: `, result.error.issues.flatMap(problemsOf));
+  const problems = result.error.issues.flatMap(problemsOf);
+  const [first] = problems;
+  return refuse(
+    (first && locate(first.path)) ?? where,
+    `${known}${safe}: `,
+    problems.map(({ text, path }, index) => {
+      const at = index === 0 ? undefined : locate(path);
+      return at === undefined ? text : `${at}: ${text}`;
+    }),
+  );
 }
 
 /** What a certificate request asks for, as a Leaf would. `where` names the request in messages. */
@@ -83,20 +105,26 @@ export function parseRequestedLeaf(
 ): Leaf {
   const value = { apiVersion: API_VERSION, kind: 'Leaf', metadata, spec };
   const result = requestedLeafSchema.safeParse(value, { error: messageFor });
-  return result.success ? result.data : refuse(where, '', result.error.issues.flatMap(problemsOf));
+  if (result.success) return result.data;
+  return refuse(
+    where,
+    '',
+    result.error.issues.flatMap(problemsOf).map(({ text }) => text),
+  );
 }
 
-const identity = ({ kind, metadata }: Resource): string =>
+/** "Leaf default/web". */
+export const identityOf = ({ kind, metadata }: Resource): string =>
   `${kind} ${'namespace' in metadata ? `${metadata.namespace}/` : ''}${metadata.name}`;
 
 /** Many resources. A duplicate is refused; a reference to a missing one is not, since that may be elsewhere or come later. */
 export function parseResources(
-  values: readonly { readonly value: unknown; readonly where: string }[],
+  values: readonly { readonly value: unknown; readonly where: string; readonly locate?: Locate }[],
 ): readonly Resource[] {
   const places = new Map<string, string>();
-  return values.map(({ value, where }) => {
-    const resource = parseResource(value, where);
-    const id = identity(resource);
+  return values.map(({ value, where, locate }) => {
+    const resource = parseResource(value, where, locate);
+    const id = identityOf(resource);
     const before = places.get(id);
     if (before !== undefined) {
       throw new CoreError(

@@ -45,8 +45,8 @@ import { copiesIn, outputsIn } from './objects/output-files.ts';
 import { DirectoryAcks, withAcks } from './requests/acks.ts';
 import { DirectoryRequests, processHere } from './requests/requests.ts';
 import type { ResolveName } from './resources/addresses.ts';
+import { type Declared, readDeclared, rememberDeclared } from './resources/declared.ts';
 import { FilePasswords } from './resources/passwords.ts';
-import { readDirectoryResources } from './resources/resources.ts';
 import { statedPlaces } from './resources/stated-places.ts';
 import { DirectoryAuthorities } from './state/authorities.ts';
 import { refuseClockBehind } from './state/clock-behind.ts';
@@ -115,6 +115,7 @@ export class DirectoryHome implements Home {
   readonly #uid: number | undefined;
   readonly #lock: LockOptions;
   #held: HeldLock | undefined;
+  #lastDeclared: Declared | undefined;
   #catalogue: Catalogue | undefined;
   #consent: ReadonlySet<ObjectId> = new Set();
   #ownership: ReadonlyMap<ObjectId, Leaf['spec']['files']> = new Map();
@@ -262,11 +263,14 @@ export class DirectoryHome implements Home {
   }
 
   /** The resources of `DIR/*.yaml`, or those given. */
-  load(
-    resources: readonly Resource[] = this.#declared(),
-    { takesOver = false }: { readonly takesOver?: boolean } = {},
-  ): Catalogue {
-    const catalogue = catalogueOf(takesOver ? takingOver(resources) : resources);
+  load(given?: readonly Resource[], { takesOver = false }: { readonly takesOver?: boolean } = {}): Catalogue {
+    const declared = given === undefined ? this.#declared() : undefined;
+    const resources = given ?? declared?.resources ?? [];
+    const catalogue: Catalogue = {
+      ...catalogueOf(takesOver ? takingOver(resources) : resources),
+      ...(declared === undefined ? {} : { frozen: declared.frozen, unknown: declared.unknown }),
+    };
+    this.#lastDeclared = declared;
     this.#catalogue = catalogue;
     this.#consent = consentIn(catalogue);
     this.#ownership = new Map(catalogue.leaves.map((leaf) => [secretOf(leaf), leaf.spec.files]));
@@ -274,10 +278,15 @@ export class DirectoryHome implements Home {
     return catalogue;
   }
 
-  #declared(): readonly Resource[] {
+  /** Remembers the resources that were loaded, for the day on which one of the files is wrong. Needs the lock. */
+  async rememberDeclared(): Promise<void> {
+    if (this.#lastDeclared !== undefined) await rememberDeclared(this.files, this.path, this.#lastDeclared);
+  }
+
+  #declared(): Declared {
     this.check();
-    const resources = readDirectoryResources(this.files, this.path);
-    if (resources.length > 0) return resources;
+    const declared = readDeclared(this.files, this.path);
+    if (declared.resources.length > 0) return declared;
     throw new EngineError(
       'HOME_EMPTY',
       `${this.path} declares nothing in *.yaml; start with handover init ${this.path}, or name what handover certgen made there by the same --preset or -f`,

@@ -180,6 +180,7 @@ export async function passOnce(
 ): Promise<void> {
   home.hooks.onEnd = (_, hook) => on({ kind: 'hooked', hook, isNew: true });
   await rememberResources(home.files, home.path);
+  await home.rememberDeclared();
   let failure: unknown;
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const failed = await passOver(home, on, keys);
@@ -189,6 +190,13 @@ export async function passOnce(
   if (failure !== undefined) throw failure;
 }
 
+/** Documents that are wrong, as errors. */
+const frozenIn = ({ path }: DirectoryHome, { frozen = [] }: Catalogue): readonly HandoverError[] =>
+  frozen.map(
+    ({ code, message }) =>
+      new EngineError(code === 'YAML_INVALID' ? code : 'RESOURCE_INVALID', message, { path }),
+  );
+
 const NAMED = 3;
 /** Several obstacles as one error, which names the first of them. */
 const inOne = (obstacles: readonly HandoverError[]): HandoverError | undefined => {
@@ -196,7 +204,18 @@ const inOne = (obstacles: readonly HandoverError[]): HandoverError | undefined =
   if (first === undefined || second === undefined) return first;
   const more = obstacles.length > NAMED ? `; and ${obstacles.length - NAMED} more` : '';
   const named = obstacles.slice(0, NAMED).map(({ message }) => message);
-  return new EngineError('OBJECT_OBSTACLE', `${named.join('; ')}${more}`, { retry: 'later', cause: first });
+  const code = isCode(first, 'YAML_INVALID')
+    ? 'YAML_INVALID'
+    : isCode(first, 'RESOURCE_INVALID')
+      ? 'RESOURCE_INVALID'
+      : 'OBJECT_OBSTACLE';
+  return new EngineError(code, `${named.join('; ')}${more}`, { retry: 'later', cause: first });
+};
+
+/** Throws if a document is wrong: its resources stay as they were last declared. */
+export const refuseFrozen = (home: DirectoryHome, catalogue: Catalogue): void => {
+  const wrong = inOne(frozenIn(home, catalogue));
+  if (wrong !== undefined) throw wrong;
 };
 
 /** The first failure, after trying the rest. */
@@ -247,13 +266,14 @@ export async function runDirectory(home: DirectoryHome, on: Listener, signal: Ab
     }
     await home.hookRecords.keepOnly(hooks);
     await rememberResources(home.files, home.path);
+    await home.rememberDeclared();
     home.objects.tryAgain();
-    return { requeueAt: undefined };
+    return { requeueAt: undefined, obstacles: frozenIn(home, catalogue) };
   };
   const recordedLoad = async (): Promise<Result> => {
     try {
       const result = await load();
-      await home.runRecord.ended('resources', []);
+      await home.runRecord.ended('resources', result.obstacles ?? []);
       return result;
     } catch (error) {
       if (!isLockLost(error)) await home.runRecord.ended('resources', [error]);

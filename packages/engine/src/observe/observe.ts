@@ -347,6 +347,7 @@ export async function observe(snapshot: Snapshot, id: AuthorityId): Promise<Obse
           }),
       ...(steadySince === undefined ? {} : { steadySince }),
       ...(clockDoubt === undefined ? {} : { clockDoubt }),
+      ...(catalogue.unknown === undefined ? {} : { unknownResources: catalogue.unknown }),
     },
   };
 }

@@ -30,7 +30,8 @@ export async function survey<T>(
     only === undefined || (kind === 'Authority' && id === only);
   const leftOut = (catalogue.leftOut ?? []).filter(isAsked);
   if (only !== undefined && leftOut.length > 0) return { found, unusable: leftOut };
-  const unusable = [...leftOut, ...unmetIn(catalogue).filter(isAsked)];
+  const frozen = (catalogue.frozen ?? []).filter((one) => isAsked(one) || one.kind !== 'Authority');
+  const unusable = [...leftOut, ...frozen, ...unmetIn(catalogue).filter(isAsked)];
   const ids = only === undefined ? [...catalogue.authorities.keys()] : [only];
   const answers = new Map<AuthorityId, { readonly of: T } | Unusable>();
   // Side by side: consumers that hang delay what is said about their own authority.

@@ -27,6 +27,10 @@ export interface Catalogue {
   readonly contested?: ReadonlyMap<string, ReadonlyMap<ObjectId, string>> | undefined;
   /** Resources that are left out. Absent: a home where one such resource is an error of the whole. */
   readonly leftOut?: readonly Unusable[] | undefined;
+  /** Documents that are wrong, and whose resources are here as they were last declared. */
+  readonly frozen?: readonly Unusable[] | undefined;
+  /** Why some resources are not known, as a wait: no step may rest on the consumers that are. */
+  readonly unknown?: string | undefined;
 }
 
 /** The Authority of this name that is declared and left out; undefined: there is none. */

@@ -75,7 +75,7 @@ test('YAML that a fault of our own keeps from being read is not called invalid',
 test('YAML with a bad field names file, place and field', async () => {
   const path = directories.make(MESH.replace('1y', 'soon'));
   expect(await codeOf(() => directories.home(path).load())).toMatch(
-    /^RESOURCE_INVALID: mesh\.yaml:2:1: Authority mesh: spec\.lifetime: "soon" is not a duration/,
+    /^RESOURCE_INVALID: mesh\.yaml:5:8: Authority mesh: spec\.lifetime: "soon" is not a duration/,
   );
 });
 

@@ -1,6 +1,18 @@
 import { createHash } from 'node:crypto';
-import { parseResources, type Resource } from '@handover/core';
-import { type CST, type Document, isScalar, LineCounter, Parser, parseAllDocuments, visit } from 'yaml';
+import { type Locate, parseResources, type Resource } from '@handover/core';
+import { HandoverError } from '@handover/material';
+import {
+  type CST,
+  type Document,
+  isNode,
+  isScalar,
+  isSeq,
+  isMap as isYamlMap,
+  LineCounter,
+  Parser,
+  parseAllDocuments,
+  visit,
+} from 'yaml';
 import { EngineError } from '../../error.ts';
 import { type FileReader, type Files, replaceFile } from '../disk/files.ts';
 
@@ -10,11 +22,27 @@ const MAX_YAML_BYTES = 1024 * 1024;
 /** No resource has ten. */
 const MOST_LEVELS = 100;
 
+/** One document of a YAML file. */
+export interface YamlDocument {
+  readonly value: unknown;
+  readonly where: string;
+  /** Where a field of it is. */
+  readonly locate?: Locate;
+}
+
 /** Reads every document of one YAML text. Errors name file, line and column. */
-export function readYaml(text: string, name: string): readonly { value: unknown; where: string }[] {
-  const refuse = (at: string, why: string): never => {
-    throw new EngineError('YAML_INVALID', `${at}: ${why}`, { path: name });
-  };
+export function readYaml(text: string, name: string): readonly YamlDocument[] {
+  return readDocuments(text, name).map((one) => {
+    if (one instanceof HandoverError) throw one;
+    return one;
+  });
+}
+
+/** Every document of one YAML text, or what is wrong with it. What cannot be told apart is one document. */
+export function readDocuments(text: string, name: string): readonly (YamlDocument | HandoverError)[] {
+  const invalid = (at: string, why: string): HandoverError =>
+    new EngineError('YAML_INVALID', `${at}: ${why}`, { path: name });
+  const refuse = (at: string, why: string): readonly HandoverError[] => [invalid(at, why)];
   if (Buffer.byteLength(text) > MAX_YAML_BYTES)
     return refuse(name, 'the file is larger than 1 MiB; split it');
   const deep = tooDeepIn(text);
@@ -32,23 +60,45 @@ export function readYaml(text: string, name: string): readonly { value: unknown;
     const { line, col } = lineCounter.linePos(offset);
     return `${name}:${line}:${col}`;
   };
-  return documents.flatMap((document) => {
+  return documents.flatMap((document): readonly (YamlDocument | HandoverError)[] => {
     const [error] = document.errors;
     if (error !== undefined)
-      refuse(place(error.pos[0]), `${firstLine(error.message)}; correct the YAML there`);
+      return refuse(place(error.pos[0]), `${firstLine(error.message)}; correct the YAML there`);
     const twice = keyTwiceIn(document);
     if (twice !== undefined)
-      refuse(place(twice.at), `the key ${twice.key} is given twice; remove one of the two`);
+      return refuse(place(twice.at), `the key ${twice.key} is given twice; remove one of the two`);
     if (document.contents === null) return [];
     const where = place(document.contents.range?.[0] ?? document.range[0]);
     try {
-      return [{ value: document.toJS({ maxAliasCount: 100 }) as unknown, where }];
+      const locate: Locate = (path) => {
+        const at = offsetOf(document, path);
+        return at === undefined ? undefined : place(at);
+      };
+      return [{ value: document.toJS({ maxAliasCount: 100 }) as unknown, where, locate }];
     } catch (cause) {
       if (cause instanceof TypeError) throw cause; // ours: yaml throws a ReferenceError for too many aliases
       return refuse(where, 'its aliases expand to too much data; write the values out');
     }
   });
 }
+
+/** Where a field begins: its key, or of a list its item; of a field that is missing, what should hold it. */
+const offsetOf = (document: Document, path: readonly PropertyKey[]): number | undefined => {
+  let node: unknown = document.contents;
+  let at: number | undefined;
+  for (const step of path) {
+    if (isYamlMap(node)) {
+      const pair = node.items.find(({ key }) => isScalar(key) && key.value === step);
+      if (pair === undefined) return at;
+      at = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? at;
+      node = pair.value;
+    } else if (isSeq(node) && typeof step === 'number') {
+      node = node.items[step];
+      at = (isNode(node) ? node.range?.[0] : undefined) ?? at;
+    } else return at;
+  }
+  return at;
+};
 
 const partsOf = (token: CST.Token): readonly CST.Token[] => {
   const items = 'items' in token ? token.items.flatMap(({ key, value }) => [key, value]) : [];
@@ -92,7 +142,7 @@ interface Text {
 
 type Documents = readonly { readonly value: unknown; readonly where: string }[];
 
-const textsIn = (files: FileReader, directory: string): readonly Text[] =>
+export const textsIn = (files: FileReader, directory: string): readonly Text[] =>
   files
     .list(directory)
     .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
@@ -127,7 +177,7 @@ const remembered = (files: FileReader, state: string, digest: string): Documents
   }
 };
 
-/** All resources of `DIR/*.yaml` (and `.yml`), in the order of the file names. */
+/** All resources of `DIR/*.yaml` (and `.yml`), in the order of the file names. One that is wrong is an error of the whole. */
 export function readDirectoryResources(files: FileReader, directory: string): readonly Resource[] {
   const texts = textsIn(files, directory);
   const large = texts.some(({ text }) => text.length > WORTH_REMEMBERING * 100);
@@ -140,7 +190,11 @@ export async function rememberResources(files: Files, directory: string): Promis
   const texts = textsIn(files, directory);
   const digest = digestOfTexts(texts);
   if (remembered(files, `${directory}/state`, digest) !== undefined) return;
-  const documents = texts.flatMap(({ name, text }) => readYaml(text, name));
+  const read = texts.flatMap(({ name, text }) => readDocuments(text, name));
+  const documents = read.flatMap((one) =>
+    one instanceof HandoverError ? [] : [{ value: one.value, where: one.where }],
+  );
+  if (documents.length < read.length) return; // wrong ones are read again each time
   if (documents.length < WORTH_REMEMBERING) return;
   await replaceFile(files, `${directory}/state`, REMEMBERED, JSON.stringify({ digest, documents }), 0o600);
 }
