@@ -16,6 +16,7 @@ export { explain } from './explain.ts';
 export {
   type ExternalSigning,
   elsewhereEnds,
+  MOST_NAMED_ELSEWHERE,
   recordExternalSigning,
   withExternalDates,
 } from './external-signing.ts';
