@@ -140,6 +140,7 @@ export {
   type LeafWrite,
   listed,
   type Made,
+  MOST_NAMED_ELSEWHERE,
   MOST_REISSUES,
   type Note,
   type NotReady,

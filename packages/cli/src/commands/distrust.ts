@@ -6,16 +6,17 @@ import {
   standingOf,
   verifyAuthority,
 } from '@handover/engine';
-import { duration } from '@handover/material';
+import { duration, type HandoverError } from '@handover/material';
+import type { PublicAuthority, PublicView } from '@handover/operator';
 import { askedOptions } from '../asked-resources.ts';
-import { carryOut } from '../carry-out.ts';
-import type { Define } from '../context.ts';
+import { carryOut, waitUntilDone } from '../carry-out.ts';
+import type { Context, Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
 import { failingLines } from '../directory/trust-table.ts';
 import { CliError } from '../error.ts';
 import { endingOf, errorJson, usageError } from '../error-line.ts';
-import { type HomeFlags, homeOptions, withHome } from '../open-home.ts';
+import { type HomeFlags, homeOptions, withHome, withPublic } from '../open-home.ts';
 import { amount, printable } from '../printable.ts';
 
 interface Flags extends HomeFlags {
@@ -26,19 +27,19 @@ interface Flags extends HomeFlags {
 
 const SHOWN = 20;
 /** How a consumer loads its new files. */
-const COMES_BY: Readonly<Record<string, string>> = {
-  hot: 'which loads them by itself',
-  restart: 'which loads them when it is restarted',
-  unknown: 'which loads them at an unknown time',
-  field: 'which the API server reads',
-};
+const COMES_BY: ReadonlyMap<string, string> = new Map([
+  ['hot', 'which loads them by itself'],
+  ['restart', 'which loads them when it is restarted'],
+  ['unknown', 'which loads them at an unknown time'],
+  ['field', 'which the API server reads'],
+]);
 const failingConsumers = (
   consumers: readonly { readonly name: string; readonly kind: string }[],
 ): readonly string[] => [
   ...consumers
     .slice(0, SHOWN)
     .map(({ name, kind }) =>
-      printable(`fails until it has the new files: ${name}, ${COMES_BY[kind] ?? kind}`),
+      printable(`fails until it has the new files: ${name}, ${COMES_BY.get(kind) ?? kind}`),
     ),
   ...(consumers.length > SHOWN ? [`and ${amount(consumers.length - SHOWN, 'more consumer')}`] : []),
 ];
@@ -71,6 +72,8 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
+/** The operator writes a status every two seconds at most. */
+const LOOK_EVERY = duration(1_000);
 /** How long a request may take to be taken up, and the restarts that follow where this process does them. */
 const TIMEOUT = { request: duration(30_000), restarts: duration(600_000) };
 
@@ -80,6 +83,67 @@ const isDistrusted =
     const now = observation.record?.state.generations.find(({ number }) => number === generation);
     return now === undefined || now.role === 'distrusted';
   };
+
+const unknownGeneration = (
+  authority: string,
+  generation: number,
+  there: readonly { readonly generation: number; readonly role: string }[],
+): HandoverError => {
+  const list = there.map(({ generation: number, role }) => `${number} (${role})`).join(', ');
+  return new CliError(
+    'GENERATION_UNKNOWN',
+    `${authority} has no generation ${generation}; it has ${list === '' ? 'none' : list}`,
+    { path: authority },
+  );
+};
+
+/** Asks by the annotation on the Authority. Which connections would fail follows from files that this account may not read. */
+const distrustPublic = async (
+  view: PublicView,
+  authority: string,
+  flags: Flags,
+  context: Context,
+): Promise<void> => {
+  const { generation } = flags;
+  const before = await view.authority(authority);
+  const roleIn = ({ generations }: PublicAuthority): string | undefined =>
+    generations.find(({ generation: number }) => number === generation)?.role;
+  const role = roleIn(before);
+  if (role === undefined) throw unknownGeneration(authority, generation, before.generations);
+  const isOver = (looked: PublicAuthority): boolean => (roleIn(looked) ?? 'distrusted') === 'distrusted';
+  if (flags.yes === true && role !== 'distrusted') {
+    await view.distrust(authority, generation);
+    const look = (): Promise<PublicAuthority> => view.authority(authority);
+    await waitUntilDone(await look(), {
+      context,
+      look,
+      waiting: (looked) =>
+        isOver(looked)
+          ? undefined
+          : { authority, phase: looked.phase, blockedBy: looked.blockedBy, dueAt: undefined },
+      lookEvery: LOOK_EVERY,
+      timeout: TIMEOUT.request,
+      now: () => context.clock.now(),
+      advice: 'the operator goes on with it; check that one runs',
+    });
+  }
+  const done = flags.yes === true || role === 'distrusted';
+  const consumers = before.consumers.map(({ name, kind }) => ({ name, kind }));
+  if (flags.json === true) {
+    const unknown = { wouldFail: [], wouldFailCount: null, wouldFailElsewhere: [] };
+    const document = { authority, generation, done, ...unknown, consumers, hooks: [] };
+    context.stdout.write(`${JSON.stringify(document)}\n`);
+    return;
+  }
+  const lines = [
+    'which connections would fail is not known to an account that may not read Secrets',
+    ...failingConsumers(consumers),
+    done
+      ? `CA generation ${generation} of ${authority} is distrusted`
+      : `nothing was changed; add --yes to distrust CA generation ${generation}`,
+  ];
+  context.stdout.write(`${lines.map(printable).join('\n')}\n`);
+};
 
 export const define: Define = (command, context) => {
   askedOptions(homeOptions(command))
@@ -99,24 +163,25 @@ Examples:
   $ handover distrust default/internal --generation 3 --yes --home dir:/etc/handover
   $ handover distrust envoy-gateway-system/envoy-gateway-ca --generation 1 --preset envoy-gateway --yes --home kube`,
     )
-    .action((auth: string, flags: Flags) =>
-      withHome(flags, context, async (open) => {
+    .action(async (auth: string, flags: Flags) => {
+      const authority = authorityArgument(auth);
+      const isDone = await withPublic(flags, context, (view) =>
+        distrustPublic(view, authority, flags, context),
+      );
+      if (isDone) return;
+      await withHome(flags, context, async (open) => {
         const { home } = open;
-        const authority = authorityArgument(auth);
         const snapshot = await open.read();
         authorityIn(snapshot.catalogue, authority);
         const { generation } = flags;
         const state = (await snapshot.authorities.load(authority))?.state;
         const found = state?.generations.find(({ number }) => number === generation);
-        if (found === undefined) {
-          const there =
-            state?.generations.map(({ number, role }) => `${number} (${role})`).join(', ') ?? 'none';
-          throw new CliError(
-            'GENERATION_UNKNOWN',
-            `${authority} has no generation ${generation}; it has ${there}`,
-            { path: authority },
+        if (found === undefined)
+          throw unknownGeneration(
+            authority,
+            generation,
+            (state?.generations ?? []).map(({ number, role }) => ({ generation: number, role })),
           );
-        }
         const already = found.role === 'distrusted';
         const isAsked = flags.yes === true && !already;
         const orUnknown = (error: unknown): undefined => {
@@ -171,6 +236,6 @@ Examples:
         ];
         context.stdout.write(`${lines.map(printable).join('\n')}\n`);
         for (const line of failedHookLines(hooks)) context.stdout.write(`${line}\n`);
-      }),
-    );
+      });
+    });
 };

@@ -63,6 +63,23 @@ test('an account that may not read Secrets asks for a rotation and waits for its
   });
 });
 
+test('an account that may not read Secrets distrusts a CA, and is told that it cannot know what fails', async () => {
+  const dry = await world.runs('distrust', 'default/mesh', '--generation', '1');
+  expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing was changed') });
+  const { code, stdout } = await world.runs('distrust', 'default/mesh', '--generation', '1', '--yes');
+  expect({ code, stdout }).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('CA generation 1 of default/mesh is distrusted'),
+  });
+  await shows(/^ {2}CA generation 2 {2}current /m);
+  expect(await world.runs('distrust', 'default/mesh', '--generation', '7')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(
+      'GENERATION_UNKNOWN: default/mesh has no generation 7; it has 2 (current)',
+    ),
+  });
+});
+
 test('an Authority that does not exist is named to an account that may not read Secrets', async () => {
   expect(await world.runs('status', 'default/none')).toMatchObject({
     code: 1,

@@ -26,6 +26,7 @@ export { explain } from './explain.ts';
 export {
   type ExternalSigning,
   elsewhereEnds,
+  MOST_NAMED_ELSEWHERE,
   recordExternalSigning,
   withExternalDates,
 } from './external-signing.ts';

@@ -1,4 +1,4 @@
-import { type ObjectSeen, USED_BY, type WrittenBy } from '@handover/core';
+import { MOST_NAMED_ELSEWHERE, type ObjectSeen, USED_BY, type WrittenBy } from '@handover/core';
 import {
   type AuthorityRecord,
   type ExternallyHeldReader,
@@ -140,6 +140,12 @@ const FAILED_MS = 10 * minute;
 /** So long may cert-manager work before it is called slow. */
 const SLOW_MS = minute;
 
+/**
+ * Of Secrets in one other namespace that no Certificate asks for. One more than a state names: with so many it remembers the end of the last leaf
+ * in place of names, and what is left out ends no later.
+ */
+const MOST_COPIES = MOST_NAMED_ELSEWHERE + 1;
+
 /** So many Secrets are parsed before other work has its turn. */
 const AT_A_TIME = 20;
 const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -221,15 +227,19 @@ export class ExternallyHeldCertificates implements Reissues {
     // What cannot be seen counts as in use, within the dates in the state.
     const unknown = trouble === undefined ? [] : unknownExternallyHeld(record, responsibilities, trouble);
     const seen = new Map(unknown.map((object) => [object.id, object]));
+    const { namespace } = responsibilities.authority.metadata;
+    const copies = new Map<string, number>();
     for (const [index, found] of all.entries()) {
       if (index % AT_A_TIME === AT_A_TIME - 1) await breath();
+      const isCopy = found.certificate === undefined && found.namespace !== namespace;
+      if (isCopy && (copies.get(found.namespace) ?? 0) >= MOST_COPIES) continue;
       const object = this.#seen(found, view, responsibilities, record, now);
       if (object === undefined || responsibilities.leaves.has(found.id)) continue;
       seen.set(found.id, object);
+      if (isCopy) copies.set(found.namespace, (copies.get(found.namespace) ?? 0) + 1);
       // Only a leader looks past the caches.
       if (fresh) this.#tell(found.id, object.leaf?.fingerprint ?? '');
     }
-    const { namespace } = responsibilities.authority.metadata;
     return this.#deleted
       .update(responsibilities.id, namespace, record, [...seen.values()], now)
       .filter(({ id }) => !responsibilities.leaves.has(id));

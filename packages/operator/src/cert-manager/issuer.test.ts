@@ -72,6 +72,17 @@ test('the rules for Leaves decide, by the namespace of the CertificateRequest; o
   expect(messageOf(await world.requestIs('prod/ca', 'Failed'))).toMatch(/^SIGNING_REQUEST_REFUSED: .*CA/);
 });
 
+test('what a CertificateRequest asks for controls no terminal that shows why it was refused', async () => {
+  await world.authority({ issueTo: { namespaceSelector: {} } });
+  world.operate();
+  await world.request(
+    'team/odd',
+    { subject: { CN: 'a\u009b31m\u202eb' }, dnsNames: ['api.team.svc'] },
+    { issuer: 'prod/mesh' },
+  );
+  expect(messageOf(await world.requestIs('team/odd', 'Failed'))).not.toMatch(/[\u0080-\u009f\u202e]/);
+});
+
 test('a CertificateRequest whose owner has a name that no Certificate can have is signed as one without an owner', async () => {
   await world.authority();
   world.operate();

@@ -9,7 +9,16 @@ import {
   signExternal,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { after, type Duration, day, duration, HandoverError, isoSeconds, second } from '@handover/material';
+import {
+  after,
+  type Duration,
+  day,
+  duration,
+  HandoverError,
+  isoSeconds,
+  printable,
+  second,
+} from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import { askedBy } from './asked.ts';
@@ -187,7 +196,7 @@ export class RequestSigner {
       type: 'Ready',
       status: outcome.reason === 'Issued' ? 'True' : 'False',
       reason: outcome.reason,
-      message: outcome.message.slice(0, MOST_MESSAGE),
+      message: printable(outcome.message.slice(0, MOST_MESSAGE)),
       lastTransitionTime: now,
     };
     const last = conditionIn(request, 'Ready');

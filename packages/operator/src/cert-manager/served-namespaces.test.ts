@@ -47,6 +47,18 @@ test('a copy of a leaf in a namespace that the Authority does not issue to does 
   expect(await watching({})({ secrets: view.secrets }, LENT)).toEqual([]);
 });
 
+test('of one leaf copied into 2,000 Secrets of another namespace as many count as make the state remember its end in place of names', async () => {
+  const leaf = await leafOf(CA, KEYS.ours);
+  const copies = Array.from({ length: 2_000 }, (_, index) => ({
+    ...secret('team', leaf),
+    name: `copy-${index}`,
+  }));
+  const seen = await watching()({ secrets: [...copies, secret('prod', leaf)] }, LENT);
+  expect(seen.filter(({ elsewhere }) => elsewhere === true)).toHaveLength(501);
+  // Those of its own namespace all count.
+  expect(seen.map(({ id }) => id)).toContain('prod/secrets/web');
+});
+
 test('a CA in a Secret of another namespace does not count: it is a copy of a cross-certificate or an anchor', async () => {
   for (const copy of [CA, await crossOf()])
     expect(

@@ -1,7 +1,7 @@
 import { SERVICE_CA } from '@handover/core';
 import { idOf, type Observation } from '@handover/engine';
 import { type Kube, services } from '@handover/kube';
-import { HandoverError, type Instant } from '@handover/material';
+import { HandoverError, type Instant, printable } from '@handover/material';
 import { FIELD_MANAGER } from '../objects/record.ts';
 import type { ResolvedResources } from '../resources/resolved-resources.ts';
 import { leafIdOf, MOST_ERRORS, type ServiceSeen } from './service-ca.ts';
@@ -39,7 +39,7 @@ export class ServiceErrors {
       const count = service.errors + 1;
       this.#next.set(service.uid, (now + Math.min(LEAST_MS * 2 ** (count - 1), MOST_MS)) as Instant);
       await this.#write(service, {
-        [SERVICE_CA.error]: error.slice(0, 1_000),
+        [SERVICE_CA.error]: printable(error.slice(0, 1_000)),
         [SERVICE_CA.errorNum]: String(count),
       });
     }

@@ -28,8 +28,9 @@ const MOST_BYTES = 1_024;
 
 export const seconds = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
-/** At most as many bytes as fit, cut between characters. */
-export const cutMessage = (text: string, most = MOST_BYTES): string => {
+/** For people who read it with kubectl: nothing that controls a terminal, and at most as many bytes as fit, cut between characters. */
+export const cutMessage = (given: string, most = MOST_BYTES): string => {
+  const text = printable(given);
   if (Buffer.byteLength(text) <= most) return text;
   let kept = text.slice(0, most - 3);
   while (Buffer.byteLength(kept) > most - 3) kept = kept.slice(0, -1);
@@ -62,7 +63,7 @@ export const eventOf = (
     action,
     reason,
     type,
-    message: cutMessage(printable(note)),
+    message: cutMessage(note),
     involvedObject: { ...rest, ...(namespace === undefined ? {} : { namespace }) },
   };
 };

@@ -1,6 +1,7 @@
 import {
   type AuthorityResourceStatus,
   countEvidence,
+  DISTRUST,
   type LeafResourceStatus,
   ROTATE,
   standsOn,
@@ -247,20 +248,35 @@ export class PublicView {
   }
 
   /** Asks for a rotation, by the annotation on the Authority. */
-  async rotate(id: AuthorityId, rotation: string): Promise<void> {
+  rotate(id: AuthorityId, rotation: string): Promise<void> {
     checkRotationId(rotation);
+    return this.#ask(id, ROTATE, rotation, ({ rotations = [] }, one) => rotations.includes(one));
+  }
+
+  /** Asks for a distrust, by the annotation on the Authority. */
+  distrust(id: AuthorityId, generation: number): Promise<void> {
+    return this.#ask(id, DISTRUST, String(generation), ({ generations = [] }, one) =>
+      generations.every(({ generation: number, role }) => String(number) !== one || role === 'distrusted'),
+    );
+  }
+
+  async #ask(
+    id: AuthorityId,
+    annotation: string,
+    wish: string,
+    isTaken: (status: Partial<AuthorityResourceStatus>, wish: string) => boolean,
+  ): Promise<void> {
     const [namespace = '', name = ''] = id.split('/');
     const which = { namespace, name };
     for (let attempt = 0; ; attempt++) {
       const found = await this.#kube.get(RESOURCE_KINDS.Authority, which, { signal: this.#signal });
-      const begun =
-        statusIn<AuthorityResourceStatus>(found ?? ({ metadata: {} } as KubeObject)).rotations ?? [];
-      const known = (found?.metadata.annotations?.[ROTATE] ?? '').split(',').filter((one) => one !== '');
-      if (known.includes(rotation)) return;
-      const wanted = withRequest(known, rotation, (one) => begun.includes(one)).join(',');
+      const status = found === undefined ? {} : statusIn<AuthorityResourceStatus>(found);
+      const known = (found?.metadata.annotations?.[annotation] ?? '').split(',').filter((one) => one !== '');
+      if (known.includes(wish)) return;
+      const wanted = withRequest(known, wish, (one) => isTaken(status, one)).join(',');
       const metadata = {
         resourceVersion: found?.metadata.resourceVersion,
-        annotations: { [ROTATE]: wanted },
+        annotations: { [annotation]: wanted },
       };
       try {
         await this.#kube.patch(RESOURCE_KINDS.Authority, which, {

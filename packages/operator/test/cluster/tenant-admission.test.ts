@@ -832,6 +832,8 @@ test('the API server has no warning about the policies', async () => {
 const AHEAD_OF_ITS_TIME = /may change only annotations and (spec|webhooks) of/;
 const rules = installation(options)
   .filter(({ kind }) => kind === 'ValidatingAdmissionPolicy')
+  // It is about people: tenant-people.test.ts.
+  .filter(({ metadata }) => (metadata as { readonly name: string }).name !== 'handover-requests')
   .flatMap((policy) => {
     const { validations } = policy.spec as { validations: readonly { message: string }[] };
     return validations.map(({ message }, index) => [message, { policy, index }] as const);

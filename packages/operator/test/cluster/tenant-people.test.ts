@@ -66,7 +66,8 @@ test('a rotator asks for a rotation and sees its end, and changes nothing else o
     { metadata: { annotations: { 'handover.dev/rotate': 'second' } }, spec: { lifetime: '2y' } },
   ])
     await expect(patch(merge)).rejects.toThrow(/without the right to update authorities/);
-  await patch({ metadata: { annotations: { 'handover.dev/distrust': '1' } } });
+  const distrusted = await as('rotator', 'distrust', 'people/mesh', '--generation', '2', '--yes');
+  expect(distrusted).toMatchObject({ code: 0, stdout: expect.stringContaining('is distrusted') });
   await expect(kube.list(secrets, { namespace: MESH.namespace })).rejects.toThrow(/forbidden/i);
   const found = await stage.admin.get(RESOURCE_KINDS.Authority, MESH);
   await expect(kube.update(RESOURCE_KINDS.Authority, found ?? expect.fail('no Authority'))).rejects.toThrow(

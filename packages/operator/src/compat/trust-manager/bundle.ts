@@ -1,6 +1,6 @@
 import { type Condition, type ForeignBundleSpec, parseForeignBundle, TRUST_MANAGER } from '@handover/core';
 import { type KubeObject, kindOf } from '@handover/kube';
-import { HandoverError, type Instant } from '@handover/material';
+import { HandoverError, type Instant, printable } from '@handover/material';
 import { cut } from '../../cache/bounds.ts';
 import { Projection, sizeOf } from '../../cache/projection.ts';
 
@@ -68,7 +68,7 @@ export const statusFor = (bundle: BundleSeen, outcome: Outcome, now: Instant): B
   const { conditions = [], defaultCAVersion: versionBefore } = bundle.status;
   const version = defaultCaVersion === undefined ? versionBefore : defaultCaVersion.now;
   const before = conditions.find(({ type }) => type === 'Synced');
-  const message = outcome.message.slice(0, MOST_TEXT);
+  const message = printable(outcome.message.slice(0, MOST_TEXT));
   const status = synced ? 'True' : 'False';
   if (
     before?.status === status &&
