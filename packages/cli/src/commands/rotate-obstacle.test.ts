@@ -16,6 +16,6 @@ test('an object that cannot be written ends rotate --wait, with the id to go on 
   ]);
   expect(code).toBe(1);
   expect(stderr).toMatch(
-    /^OBJECT_OBSTACLE: default\/secrets\/web: .*dhparam\.pem.*; rotation one is requested: .*handover rotate default\/mesh --id one --wait --home dir:/,
+    /^OBJECT_OBSTACLE: default\/secrets\/web: .*dhparam\.pem.*; rotation one is started, not finished: .*handover rotate default\/mesh --id one --wait --home dir:/,
   );
 });

@@ -15,15 +15,36 @@ interface Flags extends HomeFlags, WaitFlags {
   readonly id?: string;
 }
 
-/** An object that cannot be written ends the command, not the rotation. */
+/** What fails ends the command, not the rotation. */
 const namingRotation =
-  (id: string, advice: string) =>
+  (id: string, advice: string, say: (line: string) => void) =>
   (error: unknown): never => {
-    if (!isCode(error, 'OBJECT_OBSTACLE')) throw error;
-    throw new CliError('OBJECT_OBSTACLE', `${error.message}; rotation ${id} is requested: ${advice}`, {
-      retry: 'later',
-    });
+    if (isCode(error, 'OBJECT_OBSTACLE'))
+      throw new CliError(
+        'OBJECT_OBSTACLE',
+        `${error.message}; rotation ${id} is started, not finished: ${advice}`,
+        {
+          retry: 'later',
+        },
+      );
+    // An interrupted wait names the rotation itself.
+    if (error instanceof HandoverError && !isCode(error, 'ROTATION_UNFINISHED'))
+      say(`rotation ${id} is started, not finished: ${advice}`);
+    throw error;
   };
+
+const ASKED = 'asked-';
+
+/** A rotation that this command asked for before, and that is not over: typed again, the command goes on with it. */
+const unfinished = async (open: OpenHome, authority: AuthorityId): Promise<string | undefined> => {
+  const { authorities, requests } = await open.read();
+  const state = (await authorities.load(authority))?.state;
+  const pending = (await requests.pending(authority)).rotate.filter((id) => id.startsWith(ASKED));
+  const queued = pending.find((id) => state?.ids.includes(id) !== true);
+  const last = state?.ids.at(-1);
+  if (state !== undefined && isMoving(state) && last?.startsWith(ASKED) === true) return last;
+  return queued;
+};
 
 /** Verifiers of other namespaces that a rotation from now on would overtake. */
 const behindNow = async (open: OpenHome, authority: AuthorityId): Promise<readonly string[]> => {
@@ -85,6 +106,13 @@ const rotatePublic = async (
   context.stdout.write(`${text}\n`);
 };
 
+/** As {@link unfinished}: the operator's status shows rotations that have begun. */
+const unfinishedPublic = async (view: PublicView, authority: AuthorityId): Promise<string | undefined> => {
+  const { rotations, phase } = await view.authority(authority);
+  const last = rotations.at(-1);
+  return phase !== 'Stable' && last?.startsWith(ASKED) === true ? last : undefined;
+};
+
 /** How much of a rotation that is complete rests on the word of owners; empty: nothing. */
 const assumedIn = ({ observation }: AuthorityStanding, id: string): string => {
   const last = observation.record?.history?.findLast(
@@ -107,7 +135,8 @@ export const define: Define = (command, context) => {
       `
 If \`handover run\` or an operator is running, it does the work. In a directory without one, each call takes the steps that
 are safe by now, and --wait continues until nothing in the authority's own namespace uses the old CA and its key is destroyed. Its certificate
-stays trusted for as long as leaves of it may be in use in other namespaces; the output names them.
+stays trusted for as long as leaves of it may be in use in other namespaces; the output names them. Without --id a command that is
+typed again goes on with the rotation that it asked for before, until that is over.
 
 Examples:
   $ handover rotate default/internal --wait --home dir:/etc/handover
@@ -116,22 +145,34 @@ Examples:
     )
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
-      const id = flags.id ?? `asked-${new Date(context.clock.now()).toISOString().replace(/[-:.]/g, '')}`;
+      const newId = `${ASKED}${new Date(context.clock.now()).toISOString().replace(/[-:.]/g, '')}`;
       /** A later rotation begins only after this one. */
-      const isOver = ({ status, observation }: AuthorityStanding): boolean => {
-        const { ids = [] } = observation.record?.state ?? {};
-        const isLast = ids.at(-1) === id;
-        return ids.includes(id) && (!isLast || (status.phase === 'Stable' && status.blockedBy.length === 0));
-      };
-      const advice = `it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate ${authority} --id ${id} --wait --home ${flags.home}`;
-      const wait = flags.wait === undefined ? undefined : { until: isOver, timeout: flags.timeout, advice };
-      const isAsked = await withPublic(flags, context, (view) =>
-        rotatePublic(view, { authority, id, flags, advice }, context),
-      );
+      const isOver =
+        (id: string) =>
+        ({ status, observation }: AuthorityStanding): boolean => {
+          const { ids = [] } = observation.record?.state ?? {};
+          const isLast = ids.at(-1) === id;
+          return (
+            ids.includes(id) && (!isLast || (status.phase === 'Stable' && status.blockedBy.length === 0))
+          );
+        };
+      const adviceFor = (id: string): string =>
+        `it goes on without this command wherever \`handover run\` or an operator runs; to wait for it again: handover rotate ${authority} --id ${id} --wait --home ${flags.home}`;
+      const isAsked = await withPublic(flags, context, async (view) => {
+        const id = flags.id ?? (await unfinishedPublic(view, authority)) ?? newId;
+        await rotatePublic(view, { authority, id, flags, advice: adviceFor(id) }, context);
+      });
       if (isAsked) return;
-      const { by, ...standing } = await withHome(flags, context, async (open) => {
+      const { by, id, ...standing } = await withHome(flags, context, async (open) => {
         const { catalogue, authorities, facts } = await open.read();
         authorityIn(catalogue, authority);
+        const before = flags.id === undefined ? await unfinished(open, authority) : undefined;
+        const id = flags.id ?? before ?? newId;
+        if (before !== undefined)
+          context.stderr.write(`going on with rotation ${before}; for another one, name it: --id\n`);
+        const advice = adviceFor(id);
+        const wait =
+          flags.wait === undefined ? undefined : { until: isOver(id), timeout: flags.timeout, advice };
         const known = (await authorities.load(authority))?.state.ids.includes(id) === true;
         if (!known) {
           // Said before it is asked for; what cannot be read now is named by the look that follows.
@@ -139,11 +180,15 @@ Examples:
           if (behind.length > 0) context.stderr.write(`${behind.map(printable).join('\n')}\n`);
           await open.home.requests.ask({ authority, rotate: id });
         }
-        return carryOut(open, authority, context, wait).catch(namingRotation(id, advice));
+        const say = (line: string): void => {
+          if (flags.json !== true) context.stderr.write(`${printable(line)}\n`);
+        };
+        const carried = await carryOut(open, authority, context, wait).catch(namingRotation(id, advice, say));
+        return { ...carried, id };
       });
       const { status, observation } = standing;
       const begun = observation.record?.state.ids.includes(id) === true;
-      const done = isOver(standing);
+      const done = isOver(id)(standing);
       const ahead = begun ? [] : aheadIn(standing.plan, observation);
       if (ahead.length > 0)
         throw new CliError(

@@ -123,7 +123,7 @@ test('a hook shows one line of what its program wrote, without control character
   });
   writeFileSync(join(home.path, 'tls'), 'k'.repeat(60));
   await pass(home);
-  expect((await hookOf(home))?.message).toBe('sh ended with 1, stderr: "failed [31mred […]"');
+  expect((await hookOf(home))?.message).toBe('sh ended with 1, stderr: "a / failed [31mred […]"');
 });
 
 test('a hook whose record is damaged runs again', async () => {
