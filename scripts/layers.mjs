@@ -97,8 +97,8 @@ export const ONE_PLACE = [
   ],
   [
     /\bnew Informer\b|\bkube\.(?:list|pages)\b/,
-    // Other packages keep nothing of others. The pod of a request is read, and not kept; a command reads what it shows.
-    /^packages\/(?!operator\/)|^packages\/operator\/src\/(?:cache\/watched|pod-certificates\/signer|cert-manager\/cluster|run\/public-view)\.ts$/,
+    // Other packages keep nothing of others. Lists of metadata, and the pod of a request, are read and not kept; a command reads what it shows.
+    /^packages\/(?!operator\/)|^packages\/operator\/src\/(?:cache\/watched|objects\/fresh|pod-certificates\/signer|cert-manager\/cluster|run\/public-view)\.ts$/,
     'objects of the API server come in through Watched and listed (operator/src/cache/watched.ts)',
   ],
 ];

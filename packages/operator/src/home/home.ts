@@ -75,12 +75,13 @@ const freshSource = (
   ownWrites: OwnWritesCache,
   named: GetByName,
   resolver: Resolver,
+  mirror: Mirror,
 ): Source => {
   const server =
     wide.length === 0
       ? named
       : new FreshSource(
-          { kube, budget, kinds, namespaces, signal },
+          { kube, budget, kinds, namespaces, signal, cached: (place) => mirror.get(place) },
           (place) => ownWrites.isStranger(place) || resolver.isWanted(place),
         );
   return {
@@ -283,7 +284,7 @@ export class KubeHome implements Home {
 
   /** A snapshot that lists each kind once, and belongs to the pass that read it. */
   readonly fresh = (): Promise<Snapshot> => {
-    const source = freshSource(this.#options, this.ownWrites, this.#named, this.#resolver);
+    const source = freshSource(this.#options, this.ownWrites, this.#named, this.#resolver, this.#mirror);
     return readSnapshot(
       {
         ...this.#shared,

@@ -1,4 +1,5 @@
 import { MANAGED_LABEL } from '@handover/core';
+import { inParallel } from '@handover/engine';
 import type { Kube } from '@handover/kube';
 import { Budget } from '../cache/budget.ts';
 import { listed } from '../cache/watched.ts';
@@ -29,7 +30,13 @@ interface FreshOptions {
   /** Namespaces to look at; undefined: the whole cluster. */
   readonly namespaces?: readonly string[] | undefined;
   readonly signal: AbortSignal;
+  /** What a watch has of it: an object that is still of that version need not be read. */
+  readonly cached?: ((place: Place) => ObjectProjection | undefined) | undefined;
 }
+
+/** With more than these to read, whole pages are read instead. */
+const MOST_CHANGED = 20;
+const AT_ONCE = 10;
 
 /** Asks the API server about each object, one by one: for an account that may see only those it can name. */
 export class GetByName implements Source {
@@ -89,6 +96,25 @@ export class FreshSource implements Source {
     return listed;
   }
 
+  /** Names and versions first: `found` gets what the watches have in the same version. Returns the others. */
+  async #changed(
+    plural: Plural,
+    which: { readonly namespace?: string; readonly labelSelector?: string },
+    found: Map<string, ObjectProjection>,
+  ): Promise<readonly Place[]> {
+    const { kube, kinds, signal, cached = () => undefined } = this.#options;
+    const changed: Place[] = [];
+    for await (const { items } of kube.pages(kinds[plural], { ...which, metadataOnly: true }, { signal }))
+      for (const { metadata } of items) {
+        const { namespace, name = '', resourceVersion } = metadata;
+        const place = { plural, namespace, name, part: '' };
+        const held = cached(place);
+        if (held !== undefined && held.version === resourceVersion) found.set(keyOf(place), held);
+        else changed.push(place);
+      }
+    return changed;
+  }
+
   async #listNow(plural: Plural): Promise<ReadonlyMap<string, ObjectProjection>> {
     const { kube, kinds, namespaces, signal } = this.#options;
     const found = new Map<string, ObjectProjection>();
@@ -97,9 +123,22 @@ export class FreshSource implements Source {
     for (const scope of isLabelled(plural) && namespaces !== undefined
       ? namespaces.map((namespace) => ({ namespace }))
       : [{}]) {
-      const which = { ...scope, ...labelSelector, projection: OBJECTS[plural], budget };
-      const { kept } = await listed(kube, kinds[plural], which, signal);
-      for (const held of kept) found.set(keyOf(held), held);
+      const which = { ...scope, ...labelSelector };
+      const changed = await this.#changed(plural, which, found);
+      if (changed.length > MOST_CHANGED) {
+        const { kept } = await listed(
+          kube,
+          kinds[plural],
+          { ...which, projection: OBJECTS[plural], budget },
+          signal,
+        );
+        // A version that the page shows is newer, or the same.
+        for (const held of kept) found.set(keyOf(held), held);
+      } else
+        await inParallel(changed, AT_ONCE, async (place) => {
+          const held = await this.#byName.held(place);
+          if (held?.labelled === true) found.set(keyOf(held), held);
+        });
     }
     return found;
   }
