@@ -1,3 +1,4 @@
+import { iso } from '@handover/material';
 import { type Logger, pino } from 'pino';
 import { usageError } from './error-line.ts';
 
@@ -31,7 +32,7 @@ export const createLog = ({ level, write, now }: LogOptions): Logger =>
     {
       level,
       base: null,
-      timestamp: () => `,"at":"${new Date(now()).toISOString()}"`,
+      timestamp: () => `,"at":"${iso(now())}"`,
       formatters: { level: (label) => ({ level: label }) },
     },
     { write: (line: string) => void write(withoutKeys(line)) },

@@ -11,6 +11,7 @@ import {
   readableCertificates,
   type Verdicts,
 } from '@handover/engine';
+import { iso } from '@handover/material';
 import type {
   About,
   AuthorityPart,
@@ -268,7 +269,7 @@ export class Board {
       awaited,
       waits: waitGroups(plan.blockedBy).map(({ phrase, since }) => ({
         sentence: sentenceOf(phrase),
-        since: new Date(since).toISOString(),
+        since: iso(since),
       })),
     };
   }
@@ -276,7 +277,7 @@ export class Board {
   #about(): About {
     return {
       title: this.#options.title,
-      startedAt: new Date(this.#startedAt).toISOString(),
+      startedAt: iso(this.#startedAt),
       repairs: this.#repairs,
       note: this.#options.note?.() ?? null,
     };
@@ -328,7 +329,7 @@ export class Board {
     return {
       authorities: parts.map(({ status }) => status),
       ...(await this.#freshRest()),
-      at: new Date(this.#options.now()).toISOString(),
+      at: iso(this.#options.now()),
       about: this.#about(),
       trust: Object.fromEntries(parts.map(({ id, trust }) => [id, trust])),
       history: Object.fromEntries(parts.map(({ id, history }) => [id, history])),

@@ -1,5 +1,5 @@
 import { type Action, explain, type Plan } from '@handover/core';
-import { HandoverError } from '@handover/material';
+import { HandoverError, iso } from '@handover/material';
 import type { LogEntry, LogKind } from './document.ts';
 
 const MOST_ENTRIES = 100;
@@ -33,7 +33,7 @@ export class LogKeeper {
   }
 
   add(kind: LogKind, about: string, text: string): void {
-    const at = new Date(this.#now()).toISOString();
+    const at = iso(this.#now());
     this.#entries = [{ number: ++this.#count, at, kind, about, text }, ...this.#entries].slice(
       0,
       MOST_ENTRIES,

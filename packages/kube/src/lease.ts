@@ -1,4 +1,4 @@
-import { type Clock, type Instant, Listeners, type Timer } from '@handover/material';
+import { type Clock, type Instant, iso, Listeners, type Timer } from '@handover/material';
 import { isCode, KubeError } from './error.ts';
 import { Informer } from './informer.ts';
 import { type Lease, leases } from './kinds.ts';
@@ -34,7 +34,7 @@ interface Seen {
 }
 
 /** `2026-11-15T10:00:00.000000Z`: the API's MicroTime. */
-const microTime = (now: Instant): string => new Date(now).toISOString().replace('Z', '000Z');
+const microTime = (now: Instant): string => iso(now).replace('Z', '000Z');
 
 const resolved = (options: LeadOptions) => {
   const duration = options.duration ?? 15_000;

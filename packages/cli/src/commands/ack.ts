@@ -1,4 +1,5 @@
 import { ackTarget, refuseUnderHook } from '@handover/engine';
+import { iso } from '@handover/material';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { homeOption } from '../open-home.ts';
@@ -38,7 +39,7 @@ Examples:
       const { authority, known } = ackTarget(authorities.values(), consumer, only);
       await refuseUnderHook(await home.fresh(), authority, consumer);
       const { at, by } = await home.acks.add(authority, consumer, known);
-      const time = new Date(at).toISOString();
+      const time = iso(at);
       context.stdout.write(
         flags.json === true
           ? `${JSON.stringify({ authority, consumer, at: time, by })}\n`

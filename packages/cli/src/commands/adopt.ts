@@ -9,7 +9,7 @@ import {
   type TrustMatrix,
   verifyAuthority,
 } from '@handover/engine';
-import type { Certificate, Instant } from '@handover/material';
+import { type Certificate, type Instant, iso } from '@handover/material';
 import type { Define } from '../context.ts';
 import { authorityArgument, homePath, openHome } from '../directory/open-home.ts';
 import { failingLines } from '../directory/trust-table.ts';
@@ -42,7 +42,7 @@ const ELSEWHERE =
   'In a cluster put the CA into a Secret and name it in spec.adopt.secret of the Authority: docs/recipes/adopt-a-ca.md';
 
 const describe = ({ subject, fingerprint, notAfter }: Certificate): string =>
-  `${subject} (SHA-256 ${fingerprint.slice(0, 16)}…, until ${new Date(notAfter).toISOString()})`;
+  `${subject} (SHA-256 ${fingerprint.slice(0, 16)}…, until ${iso(notAfter)})`;
 
 const linesOf = (
   authority: string,
@@ -59,7 +59,7 @@ const linesOf = (
       : `${authority} ${would}sign${done ? 's' : ''} with ${what}: it is CA generation 1`,
     leavesUntil === undefined
       ? 'certificates that it signed before and that no file here shows are refused once it is replaced; to keep it trusted for them, give --last-leaf-ends'
-      : `when it is replaced it stays trusted${key === undefined ? '' : ', its key destroyed,'} for certificates that it signed before, until ${new Date(leavesUntil).toISOString().slice(0, 10)}; --last-leaf-ends shortens this`,
+      : `when it is replaced it stays trusted${key === undefined ? '' : ', its key destroyed,'} for certificates that it signed before, until ${iso(leavesUntil).slice(0, 10)}; --last-leaf-ends shortens this`,
     ...(matrix?.problems ?? [])
       .filter(({ problem }) => !problem.endsWith('missing'))
       .map(({ object, problem }) => `${object}: ${problem}`),
@@ -117,8 +117,7 @@ Examples:
           done,
           fingerprints: adoption.certificates.map(({ fingerprint }) => fingerprint),
           withKey: adoption.key !== undefined,
-          trustedUntil:
-            adoption.leavesUntil === undefined ? null : new Date(adoption.leavesUntil).toISOString(),
+          trustedUntil: adoption.leavesUntil === undefined ? null : iso(adoption.leavesUntil),
           problems: matrix?.problems ?? [],
           wouldFail: matrix?.pairs.filter(({ now, next }) => !now.ok || !next.ok) ?? [],
         };

@@ -9,6 +9,7 @@ import {
   survey,
   unusableLine,
 } from '@handover/engine';
+import { iso } from '@handover/material';
 import { askedOptions } from '../asked-resources.ts';
 import type { Define } from '../context.ts';
 import { authorityOrHome, type HomeFlags, homeOptions, withHome, withPublic } from '../open-home.ts';
@@ -80,7 +81,7 @@ Examples:
               notes,
               refused,
               restsOnTime,
-              wakeAt: wakeAt === undefined ? null : new Date(wakeAt).toISOString(),
+              wakeAt: wakeAt === undefined ? null : iso(wakeAt),
             }),
           );
           context.stdout.write(`${JSON.stringify({ plans: documents, unusable, hooks, remarks })}\n`);

@@ -1,6 +1,6 @@
 import { countEvidence, evidenceText, isMoving, retainedText, waitingText } from '@handover/core';
 import { type AuthorityId, type AuthorityStanding, aheadIn, authorityIn, standingOf } from '@handover/engine';
-import { duration, HandoverError } from '@handover/material';
+import { duration, HandoverError, iso } from '@handover/material';
 import type { PublicAuthority, PublicView } from '@handover/operator';
 import { carryOut, waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
@@ -145,7 +145,7 @@ Examples:
     )
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
-      const newId = `${ASKED}${new Date(context.clock.now()).toISOString().replace(/[-:.]/g, '')}`;
+      const newId = `${ASKED}${iso(context.clock.now()).replace(/[-:.]/g, '')}`;
       /** A later rotation begins only after this one. */
       const isOver =
         (id: string) =>

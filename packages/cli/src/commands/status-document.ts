@@ -1,4 +1,5 @@
 import { DOCUMENT_FIELDS, documentIn } from '@handover/engine';
+import { iso } from '@handover/material';
 import { Argument } from 'commander';
 import type { Define } from '../context.ts';
 import { CliError } from '../error.ts';
@@ -54,7 +55,7 @@ Examples:
       if (listed === 0 && !presents) context.exitCode = 1;
       if (options.json === true) {
         const found = {
-          at: new Date(document.at).toISOString(),
+          at: iso(document.at),
           verifies: listed > 0,
           presents,
         };

@@ -9,7 +9,7 @@ import {
   type Server,
   type TLSSocket,
 } from 'node:tls';
-import { type Clock, parseCertificates, type Timer } from '@handover/material';
+import { type Clock, iso, parseCertificates, type Timer } from '@handover/material';
 
 /** How a service picks up changed files. */
 export type Manner =
@@ -168,7 +168,7 @@ export class Service implements Running {
     const [leaf] = parseCertificates(this.#loaded.pem.cert).certificates;
     return {
       version: 1,
-      at: new Date(at).toISOString(),
+      at: iso(at),
       pid: process.pid,
       sources: [
         {

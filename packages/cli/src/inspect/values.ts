@@ -4,6 +4,7 @@ import {
   hour,
   type Instant,
   isExpired,
+  iso,
   minute,
   nameOf,
   second,
@@ -13,7 +14,7 @@ import type { InspectedEntry, InspectedFile, Position } from './file.ts';
 import type { Relations } from './relations.ts';
 
 /** To the second, UTC. */
-export const date = (at: Instant): string => new Date(at).toISOString().replace('.000Z', 'Z');
+export const date = (at: Instant): string => iso(at).replace('.000Z', 'Z');
 
 const UNITS: readonly (readonly [name: string, length: number])[] = [
   ['year', 365 * day],

@@ -1,5 +1,5 @@
 import { type KeyObject, verify } from 'node:crypto';
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import { CoreError } from '../error.ts';
 import { SIGNATURES } from './algorithms.ts';
 import { bitString, explicit, sequence, time, unsignedInteger } from './der-writer.ts';
@@ -38,7 +38,7 @@ const validityOf = ({ notBefore, notAfter }: Validity): Uint8Array => {
   const [from, to] = [notBefore, notAfter].map((at) => Math.floor(at / 1000) * 1000);
   // Written so that NaN fails it.
   if (from === undefined || to === undefined || !(from >= EARLIEST && from < to && to <= LATEST)) {
-    const name = (at: number) => (Math.abs(at) <= LATEST ? new Date(at).toISOString() : String(at));
+    const name = (at: number) => (Math.abs(at) <= LATEST ? iso(at) : String(at));
     throw new CoreError(
       'ISSUE_DATES',
       `a certificate cannot be valid from ${name(notBefore)} to ${name(notAfter)}; ` +

@@ -1,4 +1,4 @@
-import { type Duration, day, hour, type Instant, instant } from '@handover/material';
+import { type Duration, day, hour, type Instant, instant, iso } from '@handover/material';
 import type { Blocker } from './gates.ts';
 import type { ClockDoubt } from './observed.ts';
 
@@ -54,6 +54,6 @@ const amountOf = (time: number): string =>
 /** The blocker while the clock is doubted. */
 export const clockBlocker = ({ since, before, until }: ClockDoubt): Blocker => ({
   consumer: 'the clock',
-  waitsFor: `to run evenly until ${new Date(until).toISOString()}: it jumped ahead by ${amountOf(since - before)}, to ${new Date(since).toISOString()}; if that time is right, go on at once with handover clock --confirm`,
+  waitsFor: `to run evenly until ${iso(until)}: it jumped ahead by ${amountOf(since - before)}, to ${iso(since)}; if that time is right, go on at once with handover clock --confirm`,
   since,
 });

@@ -1,4 +1,4 @@
-import { hour, type Instant } from '@handover/material';
+import { hour, type Instant, iso } from '@handover/material';
 import type { Generation } from './authority.ts';
 import type { PlanningContext } from './evidence.ts';
 import type { Policy } from './policy.ts';
@@ -44,7 +44,7 @@ export const expiryNotes = ({ state, policy, clock }: PlanningContext): readonly
   state.generations.flatMap((generation): readonly Note[] => {
     const { role, number, anchors } = generation;
     if (role !== 'distrusted' && !isValidYet(generation, clock)) {
-      const begins = new Date(anchors[0].notBefore).toISOString();
+      const begins = iso(anchors[0].notBefore);
       const message = `not valid before ${begins}: it was created while the clock was ahead; another generation replaces it`;
       return [{ code: 'NotYetValid', object: `CA generation ${number}`, message }];
     }
@@ -61,7 +61,7 @@ export const expiryNotes = ({ state, policy, clock }: PlanningContext): readonly
       {
         code,
         object: `CA generation ${number}`,
-        message: `${over ? 'expired' : 'expires'} at ${new Date(end).toISOString()} and ${use}; ${why}`,
+        message: `${over ? 'expired' : 'expires'} at ${iso(end)} and ${use}; ${why}`,
       },
     ];
   });

@@ -1,4 +1,4 @@
-import { type Instant, instant } from '@handover/material';
+import { type Instant, instant, iso } from '@handover/material';
 import type { AuthorityState, Generation } from './authority.ts';
 import { EXPIRY_GRACE } from './desired.ts';
 import type { Finding, PlanningContext } from './evidence.ts';
@@ -59,9 +59,7 @@ export const ownLeafWait = (
     ({ role, number }) => role !== 'next' && number !== generation.number,
   );
   const end = Math.max(...others.flatMap((one) => endOf(one, true) ?? []));
-  const until = Number.isFinite(end)
-    ? `, at the latest until ${new Date(end + EXPIRY_GRACE).toISOString()}`
-    : '';
+  const until = Number.isFinite(end) ? `, at the latest until ${iso(end + EXPIRY_GRACE)}` : '';
   const [what, how] = isLeafOf(seen, generation)
     ? [
         'to load its new certificate',

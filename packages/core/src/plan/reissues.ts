@@ -1,3 +1,4 @@
+import { iso } from '@handover/material';
 import { type Generation, withRole } from './authority.ts';
 import type { PlanningContext } from './evidence.ts';
 import type { GateMode } from './gate-mode.ts';
@@ -82,7 +83,7 @@ export const awaitedLeaves = (
     if (writtenBy.ofOneProcess === true) return [];
     if (oldLeavesGone(context, id, current) !== undefined) return [];
     const { program, asked, failing, remark, ofOneProcess } = writtenBy;
-    const end = new Date(leaf.notAfter).toISOString();
+    const end = iso(leaf.notAfter);
     const how =
       failing ?? remark ?? (asked === 'never' ? `${program} renews it without being asked` : undefined);
     // Whether a process still has one is not always known.

@@ -1,4 +1,4 @@
-import { day, type Instant, instant } from '@handover/material';
+import { day, type Instant, instant, iso } from '@handover/material';
 import {
   type AuthorityState,
   type Generation,
@@ -272,7 +272,7 @@ export const retainedBy = (context: PlanningContext, seen: Observed): readonly R
 
 /** To the day, where that says enough. */
 const dateOf = ({ until, since }: Retained): string => {
-  const text = new Date(until).toISOString();
+  const text = iso(until);
   return until - since < 2 * day ? text : text.slice(0, 10);
 };
 

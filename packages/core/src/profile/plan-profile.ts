@@ -1,4 +1,12 @@
-import { type Duration, duration, hour, type Instant, minute, TLS_PROFILE_HASH } from '@handover/material';
+import {
+  type Duration,
+  duration,
+  hour,
+  type Instant,
+  iso,
+  minute,
+  TLS_PROFILE_HASH,
+} from '@handover/material';
 import { RELOAD } from '../contract/marks.ts';
 import { Clock } from '../plan/clock.ts';
 import type { Blocker } from '../plan/gates.ts';
@@ -151,7 +159,7 @@ const rollouts = (
       wait(id, `to be restarted: ${obstacle}`);
       notes.push({ object: id, message: obstacle });
     } else if (undone !== undefined && !clock.aged(undone.last, pauseAfter(undone.times))) {
-      const next = new Date(undone.last + pauseAfter(undone.times)).toISOString();
+      const next = iso(undone.last + pauseAfter(undone.times));
       wait(id, `to be restarted: another program removed its stamp; the next try is at ${next}`);
       contended.push({
         object: id,

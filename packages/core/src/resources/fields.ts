@@ -1,4 +1,4 @@
-import { type Duration, type Instant, instant } from '@handover/material';
+import { type Duration, type Instant, instant, iso } from '@handover/material';
 import { z } from 'zod';
 import { CoreError } from '../error.ts';
 import { KEYS, type KeyAlgorithm } from '../issue/algorithms.ts';
@@ -89,7 +89,7 @@ const DATE_HINT = 'write it like 2030-12-31';
 export const endOfDay = (date: string): Instant | undefined => {
   const end = DATE_PATTERN.test(date) ? Date.parse(`${date}T23:59:59Z`) : Number.NaN;
   // 2030-02-30 would be a day in March.
-  return Number.isNaN(end) || new Date(end).toISOString().slice(0, 10) !== date ? undefined : instant(end);
+  return Number.isNaN(end) || iso(end).slice(0, 10) !== date ? undefined : instant(end);
 };
 
 /** A day, as its last second in UTC. */

@@ -1,5 +1,5 @@
 import { ACK_PORT } from '@handover/core';
-import { isMap } from '@handover/material';
+import { isMap, iso } from '@handover/material';
 
 /** Why a status document does not speak for all of its processes, to be read after the document's name; undefined when it does. */
 export const unheard = (processes: unknown): string | undefined => {
@@ -210,9 +210,8 @@ export const documentIn = (text: string, now: number): ParsedStatus | string => 
   const at = Date.parse(String(value.at));
   if (Number.isNaN(at)) return 'has no ISO 8601 time in at';
   // The time, not the age: a text that changes with every look would be news each time.
-  if (now - at > STALE_MS)
-    return `was written at ${new Date(at).toISOString()}; after ${STALE_MS / 1000} s it is no evidence`;
-  if (at - now > STALE_MS) return `is dated ahead, ${new Date(at).toISOString()}; set the clocks`;
+  if (now - at > STALE_MS) return `was written at ${iso(at)}; after ${STALE_MS / 1000} s it is no evidence`;
+  if (at - now > STALE_MS) return `is dated ahead, ${iso(at)}; set the clocks`;
   if (!Array.isArray(value.sources)) return 'has no list in sources';
   const sources: SourceDocument[] = [];
   for (const [index, item] of value.sources.entries()) {

@@ -5,6 +5,7 @@ import {
   type Instant,
   instant,
   isExpired,
+  iso,
   PrivateKey,
   parseCertificates,
 } from '@handover/material';
@@ -109,7 +110,7 @@ export async function adoptionFrom(
   if (isExpired(ca, now))
     return refuse(
       'ADOPT_EXPIRED',
-      `${ca.subject} expired at ${new Date(ca.notAfter).toISOString()}, and no peer accepts it any more; begin with a new CA: handover run`,
+      `${ca.subject} expired at ${iso(ca.notAfter)}, and no peer accepts it any more; begin with a new CA: handover run`,
     );
   if (!isRoot(ca))
     return refuse(

@@ -1,4 +1,4 @@
-import type { Instant } from '@handover/material';
+import { type Instant, iso } from '@handover/material';
 import type { ObjectId } from './home.ts';
 import {
   dueFor,
@@ -31,8 +31,7 @@ export interface HookStatus {
   readonly nextTry: string | null;
 }
 
-const iso = (at: Instant | undefined): string | null =>
-  at === undefined ? null : new Date(at).toISOString();
+const isoOrNull = (at: Instant | undefined): string | null => (at === undefined ? null : iso(at));
 
 export const hookStatus = (
   hook: Hook,
@@ -46,12 +45,12 @@ export const hookStatus = (
     hook: hook.name,
     how: reloadMethodOf(hook),
     state: hasFailed ? 'failed' : isDue ? 'due' : last === undefined ? 'idle' : 'done',
-    at: iso(last?.at),
+    at: isoOrNull(last?.at),
     exitCode: last?.exitCode ?? null,
     message: last?.message ?? null,
     failures: last?.failures ?? 0,
     hasWorked: Object.keys(record?.told ?? {}).length > 0,
-    nextTry: hasFailed ? iso(last.nextTry) : null,
+    nextTry: hasFailed ? isoOrNull(last.nextTry) : null,
   };
 };
 

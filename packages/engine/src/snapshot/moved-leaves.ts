@@ -1,4 +1,4 @@
-import { type Instant, isExpired } from '@handover/material';
+import { type Instant, isExpired, iso } from '@handover/material';
 import { certificatesBesideJunk } from './beside-junk.ts';
 import { type Catalogue, idOf, leftOutAuthority } from './catalogue.ts';
 import type { AuthorityId, AuthorityRecord, ObjectId, StoredObject } from './home.ts';
@@ -62,6 +62,6 @@ export const withoutMovedLeaves = (
 
 const whyNot = (id: AuthorityId, maker: AuthorityId, { data }: StoredObject): string => {
   const end = readableLeaf(data)?.chain[0].notAfter;
-  const until = end === undefined ? '' : `, which is not renewed and ends at ${new Date(end).toISOString()}`;
+  const until = end === undefined ? '' : `, which is not renewed and ends at ${iso(end)}`;
   return `LEAF_MOVED: its Secret holds a certificate of Authority ${maker}${until}; take spec.authority ${maker} again, or ask ${id} by a Leaf with another secretName, or delete the Secret`;
 };

@@ -10,7 +10,7 @@ import {
   unknownExternallyHeld,
 } from '@handover/engine';
 import type { Kube } from '@handover/kube';
-import { HandoverError, type Instant, instant, minute, second } from '@handover/material';
+import { HandoverError, type Instant, instant, isoSeconds, minute, second } from '@handover/material';
 import { OVER_SHARE } from '../cache/budget.ts';
 import { isCode, OperatorError } from '../error.ts';
 import { FIELD_MANAGER } from '../objects/record.ts';
@@ -119,7 +119,7 @@ async function askCertificate(
     status: 'True',
     reason: 'AuthorityRotated',
     message: `Handover asks for a new certificate: ${why}`,
-    lastTransitionTime: new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z'),
+    lastTransitionTime: isoSeconds(now()),
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   });
   await kube.patch(

@@ -1,7 +1,7 @@
 import { API_VERSION, type Leaf, parseResource, SERVICE_CA } from '@handover/core';
 import type { ObjectRecord } from '@handover/engine';
 import type { KubeObject } from '@handover/kube';
-import type { Instant } from '@handover/material';
+import { isoSeconds } from '@handover/material';
 import { cut, MOST_NAME, MOST_SAID } from '../cache/bounds.ts';
 import type { InjectionOf } from '../resources/injections.ts';
 
@@ -76,8 +76,6 @@ export const leafOf = (service: ServiceSeen, authority: string): Leaf => {
   return { ...leaf, metadata: { ...leaf.metadata, name: leafName(name) } };
 };
 
-const rfc3339 = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
-
 /** What service-ca writes beside the certificate. */
 export const secretAnnotations = (
   { name, uid }: ServiceSeen,
@@ -85,7 +83,7 @@ export const secretAnnotations = (
 ): Readonly<Record<string, string>> => ({
   [SERVICE_CA.originName]: name,
   [SERVICE_CA.originUid]: uid,
-  ...(leaf === undefined ? {} : { [SERVICE_CA.expiry]: rfc3339(leaf.notAfter) }),
+  ...(leaf === undefined ? {} : { [SERVICE_CA.expiry]: isoSeconds(leaf.notAfter) }),
 });
 
 /** service-ca's annotation on fields: the bundle of the one authority that stands in for it. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Instant, printable } from '@handover/material';
+import { type Instant, isoSeconds, printable } from '@handover/material';
 
 /** What an Event is about. */
 export interface Regarding {
@@ -25,8 +25,6 @@ export interface Happening {
 const CONTROLLER = 'handover.dev/operator';
 /** As much as events.k8s.io takes, in bytes. */
 const MOST_BYTES = 1_024;
-
-export const seconds = (at: Instant): string => new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** For people who read it with kubectl: nothing that controls a terminal, and at most as many bytes as fit, cut between characters. */
 export const cutMessage = (given: string, most = MOST_BYTES): string => {
@@ -54,8 +52,8 @@ export const eventOf = (
       namespace: namespaceOf(regarding),
       name: `${regarding.name.slice(0, 200)}.${id.slice(0, 16)}`,
     },
-    firstTimestamp: seconds(now),
-    lastTimestamp: seconds(now),
+    firstTimestamp: isoSeconds(now),
+    lastTimestamp: isoSeconds(now),
     count: 1,
     source: { component: CONTROLLER },
     reportingComponent: CONTROLLER,

@@ -21,7 +21,7 @@ import {
   servingRemedy,
   servingsIn,
 } from '@handover/engine';
-import { after, type Instant, minute } from '@handover/material';
+import { after, type Instant, iso, minute } from '@handover/material';
 import type { Happening } from './event.ts';
 
 /** About the Authority itself, or about one of its Leaves (`namespace/name`). */
@@ -246,7 +246,7 @@ const leafWorries = ({ responsibilities, seen, now }: Observation): readonly Wor
     const leaf = responsibilities.leaves.get(id);
     if (leaf === undefined || held === undefined) return [];
     const code = closeness(renewalDueAt(held, leaf.spec.renew.at), held.notAfter, now);
-    const message = `the certificate expires at ${new Date(held.notAfter).toISOString()} and has not been renewed`;
+    const message = `the certificate expires at ${iso(held.notAfter)} and has not been renewed`;
     return code === undefined ? [] : [{ code, object: `Secret ${id}`, message, leaf: idOf(leaf) }];
   });
 

@@ -1,7 +1,7 @@
 import { events, type Kube } from '@handover/kube';
-import { type Instant, minute } from '@handover/material';
+import { type Instant, isoSeconds, minute } from '@handover/material';
 import { isCode } from '../error.ts';
-import { eventOf, type Happening, namespaceOf, type Regarding, seconds } from './event.ts';
+import { eventOf, type Happening, namespaceOf, type Regarding } from './event.ts';
 
 export interface RecorderOptions {
   /** Writes only while this process leads. */
@@ -88,7 +88,7 @@ export class EventRecorder {
     const { kube, signal } = this.#options;
     const { name, namespace } = told;
     this.#queue(async () => {
-      const merge = { count: told.count, lastTimestamp: seconds(now) };
+      const merge = { count: told.count, lastTimestamp: isoSeconds(now) };
       await kube.patch(events, { namespace, name }, { merge, signal });
     });
   }

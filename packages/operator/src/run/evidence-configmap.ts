@@ -1,7 +1,7 @@
 import { MANAGED_BY } from '@handover/core';
 import type { AuthorityId, ConsumerFound, EvidenceSource } from '@handover/engine';
 import { type ConfigMap, configMaps, type Kube } from '@handover/kube';
-import { type Instant, instant, type Timer } from '@handover/material';
+import { type Instant, instant, iso, type Timer } from '@handover/material';
 import { cut, MOST_SAID } from '../cache/bounds.ts';
 import { OperatorError } from '../error.ts';
 import { stateName } from '../objects/authorities.ts';
@@ -66,7 +66,7 @@ const textOf = (authority: AuthorityId, consumers: readonly ConsumerFound[], now
   });
   const seen: Seen = {
     authority,
-    at: new Date(now).toISOString(),
+    at: iso(now),
     leftOut: consumers.length - kept.length,
     consumers: kept,
   };

@@ -9,7 +9,7 @@ import {
 } from '@handover/core';
 import type { AuthorityId, Rollouts } from '@handover/engine';
 import type { Kube, KubeErrorCode } from '@handover/kube';
-import { HandoverError, type Instant } from '@handover/material';
+import { HandoverError, type Instant, iso } from '@handover/material';
 import { OperatorError } from '../error.ts';
 import { FairMap } from '../objects/fair-map.ts';
 import { Obstacles } from '../objects/obstacles.ts';
@@ -98,7 +98,7 @@ export class KubeRollouts implements Rollouts {
     if (kind === undefined || workload?.version !== expect) throw changed(consumer);
     const annotations = {
       ...stamps(workload),
-      [RESTARTED_AT]: new Date(this.#now()).toISOString(),
+      [RESTARTED_AT]: iso(this.#now()),
     };
     try {
       await this.#kube.patch(

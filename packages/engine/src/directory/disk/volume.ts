@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
-import { HandoverError, type Instant } from '@handover/material';
+import { HandoverError, type Instant, iso } from '@handover/material';
 import { EngineError, isCode } from '../../error.ts';
 import type { FileData } from '../../snapshot/home.ts';
 import type { Files, Ownership } from './files.ts';
@@ -148,7 +148,7 @@ const writeSnapshot = async (
   ownershipOf: (name: string) => Ownership,
   kept: readonly (readonly [name: string, from: string])[] = [],
 ): Promise<string> => {
-  const snapshot = `..${new Date(at).toISOString().replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
+  const snapshot = `..${iso(at).replace(/[-:.TZ]/g, '_')}${randomBytes(4).toString('hex')}`;
   const path = `${folder}/${snapshot}`;
   await orRemoved(files, path, async () => {
     await files.makeDirectory(path, 0o755);

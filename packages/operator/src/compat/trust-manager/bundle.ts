@@ -1,6 +1,6 @@
 import { type Condition, type ForeignBundleSpec, parseForeignBundle, TRUST_MANAGER } from '@handover/core';
 import { type KubeObject, kindOf } from '@handover/kube';
-import { HandoverError, type Instant, printable } from '@handover/material';
+import { HandoverError, type Instant, isoSeconds, printable } from '@handover/material';
 import { cut } from '../../cache/bounds.ts';
 import { Projection, sizeOf } from '../../cache/projection.ts';
 
@@ -86,10 +86,7 @@ export const statusFor = (bundle: BundleSeen, outcome: Outcome, now: Instant): B
         reason,
         message,
         observedGeneration: bundle.generation,
-        lastTransitionTime:
-          before?.status === status
-            ? before.lastTransitionTime
-            : new Date(now).toISOString().replace(/\.\d+Z$/, 'Z'),
+        lastTransitionTime: before?.status === status ? before.lastTransitionTime : isoSeconds(now),
       },
     ],
     ...(version === undefined ? {} : { defaultCAVersion: version }),
