@@ -72,7 +72,7 @@ export interface Parts
 /** The home that these parts make, with these resources. */
 export const on = ({ cached, ...parts }: Parts, resources: Catalogue): Home => ({
   ...parts,
-  requests: { ask: async () => {}, done: async () => {}, ...parts.requests },
+  requests: { ask: async () => {}, drop: async () => [], done: async () => {}, ...parts.requests },
   fresh: () => readSnapshot(parts, () => resources),
   cached:
     cached &&

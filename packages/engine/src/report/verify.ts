@@ -131,7 +131,7 @@ export const dryRun = (home: Home, snapshot: Snapshot, asked: Partial<Requests> 
     keyring: trialKeyring(home.keyring),
     objects,
     authorities,
-    requests: { ask: async () => {}, done: async () => {} },
+    requests: { ask: async () => {}, drop: async () => [], done: async () => {} },
     teller: undefined,
     rollouts: { stamp: async () => {} },
     ledger: undefined,

@@ -98,6 +98,8 @@ export type Request = { readonly authority: AuthorityId } & (
 export interface RequestWriter {
   /** Asks for a rotation or a distrust. Asking for the same again changes nothing. */
   ask(request: Request): Promise<void>;
+  /** Takes back rotations that were asked for and have not begun. Returns their ids. */
+  drop(id: AuthorityId, state: AuthorityState | undefined): Promise<readonly string[]>;
   /** Lets go of what the authority has taken up. */
   done(id: AuthorityId, state: AuthorityState): Promise<void>;
 }

@@ -9,11 +9,8 @@ import {
   type RequestWriter,
 } from '@handover/engine';
 import { type Kube, secrets } from '@handover/kube';
-import { isCode } from '../error.ts';
 import { requestsIn, stateName } from '../objects/authorities.ts';
-import { FIELD_MANAGER } from '../objects/record.ts';
-import { RESOURCE_KINDS } from '../resources/declared.ts';
-import { withRequest } from './request-list.ts';
+import { changeRequests, withoutQueued, withRequest } from './request-list.ts';
 
 interface KubeRequestOptions {
   readonly kube: Kube;
@@ -63,7 +60,6 @@ export class KubeRequests implements RequestReader, RequestWriter {
 
   async #annotate(request: Request): Promise<void> {
     const { kube, authorities, signal } = this.#options;
-    const [namespace = '', name = ''] = request.authority.split('/');
     const state = (await authorities.load(request.authority))?.state;
     const [key, value, isTaken] =
       'rotate' in request
@@ -76,26 +72,31 @@ export class KubeRequests implements RequestReader, RequestWriter {
                 ({ number, role }) => String(number) === generation && role !== 'distrusted',
               ) === false,
           ] as const);
-    for (let attempt = 0; ; attempt++) {
-      const found = await kube.get(RESOURCE_KINDS.Authority, { namespace, name }, { signal });
-      const known = (found?.metadata.annotations?.[key] ?? '').split(',').filter((item) => item !== '');
-      if (known.includes(value)) return;
-      const annotations = { [key]: withRequest(known, value, isTaken).join(',') };
-      try {
-        await kube.patch(
-          RESOURCE_KINDS.Authority,
-          { namespace, name },
-          {
-            merge: { metadata: { resourceVersion: found?.metadata.resourceVersion, annotations } },
-            fieldManager: `${FIELD_MANAGER}-cli`,
-            signal,
-          },
-        );
-        return;
-      } catch (error) {
-        if (attempt === 4 || !isCode(error, 'KUBE_CONFLICT')) throw error;
-      }
+    await changeRequests(
+      kube,
+      request.authority,
+      key,
+      (known) => (known.includes(value) ? undefined : withRequest(known, value, isTaken)),
+      signal,
+    );
+  }
+
+  async drop(id: AuthorityId, state: AuthorityState | undefined): Promise<readonly string[]> {
+    const hasBegun = (rotation: string): boolean => state?.ids.includes(rotation) === true;
+    if (!this.#options.isStored(id)) {
+      const asked = this.#asked.get(id) ?? { rotate: [], distrust: [] };
+      const { wanted = asked.rotate, dropped } = withoutQueued(asked.rotate, hasBegun);
+      this.#asked.set(id, { ...asked, rotate: wanted });
+      return dropped;
     }
+    let dropped: readonly string[] = [];
+    const change = (known: readonly string[]) => {
+      const left = withoutQueued(known, hasBegun);
+      dropped = left.dropped;
+      return left.wanted;
+    };
+    await changeRequests(this.#options.kube, id, ROTATE, change, this.#options.signal);
+    return dropped;
   }
 
   /** Annotations stay: the same id never rotates twice. */

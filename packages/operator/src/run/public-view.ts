@@ -18,9 +18,8 @@ import {
 import { type Kube, type KubeObject, secrets } from '@handover/kube';
 import { isMap } from '@handover/material';
 import { isCode, OperatorError } from '../error.ts';
-import { withRequest } from '../home/request-list.ts';
+import { changeRequests, withoutQueued, withRequest } from '../home/request-list.ts';
 import { STATE_LABEL_SELECTOR } from '../objects/authorities.ts';
-import { FIELD_MANAGER } from '../objects/record.ts';
 import { RESOURCE_KINDS } from '../resources/declared.ts';
 
 type ResourceName = keyof typeof RESOURCE_KINDS;
@@ -260,34 +259,29 @@ export class PublicView {
     );
   }
 
-  async #ask(
+  /** Takes back rotations that have not begun. Returns their ids. */
+  async drop(id: AuthorityId): Promise<readonly string[]> {
+    let dropped: readonly string[] = [];
+    const change = (known: readonly string[], authority: KubeObject | undefined) => {
+      const { rotations = [] } = authority === undefined ? {} : statusIn<AuthorityResourceStatus>(authority);
+      const left = withoutQueued(known, (one) => rotations.includes(one));
+      dropped = left.dropped;
+      return left.wanted;
+    };
+    await changeRequests(this.#kube, id, ROTATE, change, this.#signal);
+    return dropped;
+  }
+
+  #ask(
     id: AuthorityId,
     annotation: string,
     wish: string,
     isTaken: (status: Partial<AuthorityResourceStatus>, wish: string) => boolean,
   ): Promise<void> {
-    const [namespace = '', name = ''] = id.split('/');
-    const which = { namespace, name };
-    for (let attempt = 0; ; attempt++) {
-      const found = await this.#kube.get(RESOURCE_KINDS.Authority, which, { signal: this.#signal });
-      const status = found === undefined ? {} : statusIn<AuthorityResourceStatus>(found);
-      const known = (found?.metadata.annotations?.[annotation] ?? '').split(',').filter((one) => one !== '');
-      if (known.includes(wish)) return;
-      const wanted = withRequest(known, wish, (one) => isTaken(status, one)).join(',');
-      const metadata = {
-        resourceVersion: found?.metadata.resourceVersion,
-        annotations: { [annotation]: wanted },
-      };
-      try {
-        await this.#kube.patch(RESOURCE_KINDS.Authority, which, {
-          merge: { metadata },
-          fieldManager: `${FIELD_MANAGER}-cli`,
-          signal: this.#signal,
-        });
-        return;
-      } catch (error) {
-        if (attempt === 4 || !isCode(error, 'KUBE_CONFLICT')) throw error;
-      }
-    }
+    const change = (known: readonly string[], authority: KubeObject | undefined) => {
+      const status = authority === undefined ? {} : statusIn<AuthorityResourceStatus>(authority);
+      return known.includes(wish) ? undefined : withRequest(known, wish, (one) => isTaken(status, one));
+    };
+    return changeRequests(this.#kube, id, annotation, change, this.#signal);
   }
 }

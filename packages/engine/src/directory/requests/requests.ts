@@ -64,6 +64,17 @@ export class DirectoryRequests implements RequestReader, RequestWriter {
     );
   }
 
+  /** An annotation in the YAML is no request of a command, and stays. */
+  async drop(id: AuthorityId, state: AuthorityState | undefined): Promise<readonly string[]> {
+    const dropped: string[] = [];
+    for (const [path, { authority, rotate }] of this.#list()) {
+      if (authority !== id || typeof rotate !== 'string' || state?.ids.includes(rotate) === true) continue;
+      await this.#files.remove(path);
+      dropped.push(rotate);
+    }
+    return dropped;
+  }
+
   #list(): readonly (readonly [path: string, request: Filed])[] {
     const found: (readonly [string, Filed])[] = [];
     for (const name of [...this.#files.list(this.#root)].sort()) {
