@@ -249,7 +249,9 @@ class Running {
             .filter((line) => /OVER_SHARE|FATAL/.test(line)),
         ),
       );
-    process.once('exit', () => this.child.kill('SIGKILL'));
+    const end = () => this.child.kill('SIGKILL');
+    process.once('exit', end);
+    this.child.once('exit', () => process.off('exit', end));
     this.over = once(this.child, 'exit');
   }
 
