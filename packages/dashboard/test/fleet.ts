@@ -92,7 +92,7 @@ export class Fleet {
     fresh: () => readSnapshot(this.#readers, () => this.catalogue),
     objects: this.objects,
     authorities: this.authorities,
-    requests: { ask: async () => {}, done: async () => {} },
+    requests: { ask: async () => {}, drop: async () => [], done: async () => {} },
     clock: this.#readers.clock,
     keyring: localKeyring(dealKey),
     issuer: issuerWith(dealKey, randomBytes),

@@ -232,6 +232,7 @@ export class Wire {
       },
       requests: {
         ask: (request) => this.#send(() => store.ask(request)),
+        drop: async () => [],
         done: (_, state) => this.#ask(() => store.done(state)),
       },
       clock,

@@ -22,3 +22,29 @@ test('rotate that is typed again goes on with the rotation of before, and asks f
   expect(idOf(third)).toMatch(/^asked-/);
   expect(idOf(third)).not.toBe(first);
 });
+
+test('rotate --cancel takes back what has not begun, and says what goes on', async () => {
+  const home = homeWith(authority('mesh', { rotation: '{reloadWithin: 5m}' }), leaf('mesh'));
+  const at = (minutes: number, ...args: readonly string[]) =>
+    handover(['rotate', 'mesh', ...args, '--home', `dir:${home}`], { now: instant(NOW + minutes * minute) });
+  await handover(['run', home, '--once']);
+  expect(await at(1, '--cancel')).toMatchObject({
+    code: 0,
+    stdout: 'no rotation of default/mesh waits to begin\n',
+  });
+  await at(2, '--id', 'first');
+  await at(2, '--id', 'second');
+  const { stdout } = await at(3, '--cancel');
+  expect(stdout).toBe(
+    'rotation second of default/mesh is taken back, and had not begun; rotation first has begun and goes on (spec.rotation.paused: true holds its next step)\n',
+  );
+  expect(JSON.parse((await at(3, '--cancel', '--json')).stdout)).toEqual({
+    authority: 'default/mesh',
+    dropped: [],
+    underWay: 'first',
+  });
+  for (const minutes of [20, 40, 60, 80])
+    await handover(['run', home, '--once'], { now: instant(NOW + minutes * minute) });
+  expect(JSON.parse((await at(90, '--cancel', '--json')).stdout)).toMatchObject({ underWay: null });
+  expect(await at(90, '--cancel', '--id', 'x')).toMatchObject({ code: 2 });
+});

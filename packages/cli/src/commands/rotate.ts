@@ -2,6 +2,7 @@ import { countEvidence, evidenceText, isMoving, retainedText, waitingText } from
 import { type AuthorityId, type AuthorityStanding, aheadIn, authorityIn, standingOf } from '@handover/engine';
 import { duration, HandoverError, iso } from '@handover/material';
 import type { PublicAuthority, PublicView } from '@handover/operator';
+import { Option } from 'commander';
 import { carryOut, waitUntilDone } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
@@ -13,6 +14,7 @@ import { type WaitFlags, waitOptions } from '../wait-options.ts';
 
 interface Flags extends HomeFlags, WaitFlags {
   readonly id?: string;
+  readonly cancel?: true;
 }
 
 /** What fails ends the command, not the rotation. */
@@ -113,6 +115,47 @@ const unfinishedPublic = async (view: PublicView, authority: AuthorityId): Promi
   return phase !== 'Stable' && last?.startsWith(ASKED) === true ? last : undefined;
 };
 
+interface Cancelled {
+  /** Ids of rotations that had not begun. */
+  readonly dropped: readonly string[];
+  /** The rotation that has begun, and goes on. */
+  readonly underWay: string | undefined;
+}
+
+/** Takes back what waits. A rotation that has begun goes on: half of its files are new. */
+const cancelled = async (flags: Flags, authority: AuthorityId, context: Context): Promise<Cancelled> => {
+  let done: Cancelled | undefined;
+  await withPublic(flags, context, async (view) => {
+    const dropped = await view.drop(authority);
+    const { phase, rotations } = await view.authority(authority);
+    done = { dropped, underWay: phase === 'Stable' ? undefined : rotations.at(-1) };
+  });
+  return (
+    done ??
+    withHome(flags, context, async ({ home, read }) => {
+      const { catalogue, authorities } = await read();
+      authorityIn(catalogue, authority);
+      const dropped = await home.requests.drop(authority, (await authorities.load(authority))?.state);
+      const after = (await authorities.load(authority))?.state;
+      const underWay = after !== undefined && isMoving(after) ? after.ids.at(-1) : undefined;
+      // It may have begun while it was taken back.
+      return { dropped: dropped.filter((id) => after?.ids.includes(id) !== true), underWay };
+    })
+  );
+};
+
+const cancelledText = (authority: AuthorityId, { dropped, underWay }: Cancelled): string => {
+  const goesOn =
+    underWay === undefined
+      ? ''
+      : `; rotation ${underWay} has begun and goes on (spec.rotation.paused: true holds its next step)`;
+  const what =
+    dropped.length === 0
+      ? `no rotation of ${authority} waits to begin`
+      : `rotation ${dropped.join(', ')} of ${authority} is taken back, and had not begun`;
+  return `${what}${goesOn}`;
+};
+
 /** How much of a rotation that is complete rests on the word of owners; empty: nothing. */
 const assumedIn = ({ observation }: AuthorityStanding, id: string): string => {
   const last = observation.record?.history?.findLast(
@@ -128,7 +171,13 @@ export const define: Define = (command, context) => {
   waitOptions(
     homeOptions(command)
       .argument('<auth>', 'the authority: namespace/name')
-      .option('--id <id>', 'id of the rotation, its idempotency key: the same id never rotates twice'),
+      .option('--id <id>', 'id of the rotation, its idempotency key: the same id never rotates twice')
+      .addOption(
+        new Option(
+          '--cancel',
+          'take back the rotations that have not begun; one that has begun goes on',
+        ).conflicts(['id', 'wait']),
+      ),
   )
     .addHelpText(
       'after',
@@ -141,10 +190,20 @@ typed again goes on with the rotation that it asked for before, until that is ov
 Examples:
   $ handover rotate default/internal --wait --home dir:/etc/handover
   $ handover rotate default/internal --id 2030-q1 --home dir:/etc/handover
+  $ handover rotate default/internal --cancel --home dir:/etc/handover
   $ handover rotate mesh/internal --wait --home kube`,
     )
     .action(async (auth: string, flags: Flags) => {
       const authority = authorityArgument(auth);
+      if (flags.cancel === true) {
+        const result = await cancelled(flags, authority, context);
+        const { dropped, underWay = null } = result;
+        const text =
+          flags.json === true
+            ? JSON.stringify({ authority, dropped, underWay })
+            : printable(cancelledText(authority, result));
+        return void context.stdout.write(`${text}\n`);
+      }
       const newId = `${ASKED}${iso(context.clock.now()).replace(/[-:.]/g, '')}`;
       /** A later rotation begins only after this one. */
       const isOver =

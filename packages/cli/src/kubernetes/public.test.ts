@@ -1,3 +1,4 @@
+import { RESOURCE_KINDS } from '@handover/operator';
 import { beforeEach, expect, test } from 'vitest';
 import { ClusterWorld } from '../../test/cluster-world.ts';
 
@@ -85,4 +86,23 @@ test('an Authority that does not exist is named to an account that may not read 
     code: 1,
     stderr: expect.stringContaining('AUTHORITY_UNKNOWN: there is no Authority default/none'),
   });
+});
+
+test('an account that may not read Secrets takes back a rotation that has not begun', async () => {
+  const which = { namespace: 'default', name: 'mesh' };
+  await world.kube.patch(RESOURCE_KINDS.Authority, which, {
+    merge: { spec: { rotation: { paused: true } } },
+    fieldManager: 'test',
+  });
+  await world.runs('rotate', 'default/mesh', '--id', 'later');
+  await world.runs('rotate', 'default/mesh', '--id', 'last');
+  const { stdout } = await world.runs('rotate', 'default/mesh', '--cancel', '--json');
+  expect(JSON.parse(stdout)).toEqual({
+    authority: 'default/mesh',
+    dropped: ['later', 'last'],
+    underWay: null,
+  });
+  expect((await world.runs('rotate', 'default/mesh', '--cancel')).stdout).toBe(
+    'no rotation of default/mesh waits to begin\n',
+  );
 });

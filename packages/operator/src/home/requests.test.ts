@@ -56,3 +56,18 @@ test('an invalid rotation id is refused before anything is written', async () =>
   });
   expect(await annotations()).toBeUndefined();
 });
+
+test.each([true, false])(
+  'rotations that have not begun are taken back, and those that have stay (Authority in an API server: %s)',
+  async (isStored) => {
+    const asked = requests(isStored);
+    const begun = { ids: ['r1'] } as unknown as AuthorityState;
+    for (const rotate of ['r1', 'r2', 'r3']) await asked.ask({ authority: ID, rotate });
+    expect(await asked.drop(ID, begun)).toEqual(['r2', 'r3']);
+    expect(await asked.drop(ID, begun)).toEqual([]);
+    const left = isStored ? await annotations() : (await asked.pending(ID)).rotate;
+    expect(left).toEqual(isStored ? { 'handover.dev/rotate': 'r1' } : ['r1']);
+    expect(await asked.drop(ID, undefined)).toEqual(['r1']);
+    expect((await annotations()) ?? {}).toEqual({});
+  },
+);
