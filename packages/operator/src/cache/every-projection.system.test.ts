@@ -1,3 +1,4 @@
+// Gigabytes of hostile objects, and collections of garbage.
 import { readdirSync, readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
