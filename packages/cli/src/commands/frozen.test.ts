@@ -58,6 +58,25 @@ test('a resource that is wrong stays as it was last declared: its consumers hold
   expect(authorities.map(({ name }: { readonly name: string }) => name)).toEqual(['mine', 'other']);
 });
 
+test.each([
+  ['kind', (yaml: string) => yaml.replace('kind: Authority', 'kind: Authorty')],
+  [
+    'name, beside another mistake',
+    (yaml: string) =>
+      yaml.replace('name: other', 'name: othr').replace('reload: restart', 'reload: sometimes'),
+  ],
+])('a typo in the %s of a document does not make what it declared go', async (_, change) => {
+  await at(minute, 'rotate', 'other', '--id', 'r1');
+  write(
+    OTHER,
+    change(otherAuthority({ consumers: '[{name: app, presents: true, verifies: true, reload: restart}]' })),
+  );
+  for (const ms of [10, 20, 30]) await pass(ms * minute);
+  const { stdout } = await at(30 * minute, 'status');
+  expect(stdout).toContain('waiting for app to restart with');
+  expect(stdout).toContain('Authority default/other stays as last declared');
+});
+
 test('every wrong document is named, not the first alone, and a new one that is wrong freezes nothing', async () => {
   write('b.yaml', `${leaf('x', { usages: '[sever]' })}---\n${leaf('y', { authority: '7' })}`);
   const { stdout } = await at(0, 'status');

@@ -129,11 +129,10 @@ export function readDeclared(files: FileReader, directory: string): Declared {
   const missing = (last ?? []).filter(({ resource }) => !now.has(identityOf(resource)));
   const kept = new Map<string, Declaration>();
   const frozen = wrong.map(({ file, error, identity }): Unusable => {
-    const own = missing.filter((one) =>
-      identity === undefined
-        ? one.file === file || !present.has(one.file) // the file may have been renamed
-        : identityOf(one.resource) === identity,
-    );
+    const named = missing.filter((one) => identityOf(one.resource) === identity);
+    // A typo in kind or name makes it another resource, or none; and the file may have been renamed.
+    const own =
+      named.length > 0 ? named : missing.filter((one) => one.file === file || !present.has(one.file));
     const names = own.map(({ resource }) => identityOf(resource));
     for (const [at, name] of names.entries()) kept.set(name, own[at] as Declaration);
     const [kind = 'File', ...id] = identity?.split(' ') ?? ['File', file];
