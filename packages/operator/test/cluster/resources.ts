@@ -259,6 +259,25 @@ export const REFUSED: readonly (readonly [string, Json, RegExp])[] = [
     /spec.consumers\[0\]: .*set presents: true/,
   ],
   [
+    'a probe of nothing',
+    consumer({ probe: { mtls: true } }),
+    /probe: .*give exactly one of address, command/,
+  ],
+  [
+    'a probe that connects and runs a command',
+    consumer({ probe: { address: 'db:5432', command: ['ask'] } }),
+    /probe: .*give exactly one of address, command/,
+  ],
+  ...[{ mtls: true }, { starttls: 'ftp' }, { serverName: 'db.example' }].map(
+    (connecting) =>
+      [
+        `a probe command with ${Object.keys(connecting)[0]}`,
+        consumer({ probe: { command: ['ask'], ...connecting } }),
+        /probe\..*: .*needs address beside it: a command connects by itself/,
+      ] as const,
+  ),
+  ['a probe of no server name', consumer({ probe: { address: 'db:5432', serverName: '-db' } }), /serverName/],
+  [
     'a consumer without a name',
     authority({ consumers: [{ presents: true }] }),
     /spec.consumers\[0\].name: Required/,
