@@ -105,6 +105,7 @@ const authority = z.strictObject({
         kind: words('How it picks changes up.', 64),
         evidence: words('Its weakest evidence.', 64).optional(),
         remark: words('What else to know of it.').optional(),
+        serves: words('What it serves now, where clients are refused, or will be.').optional(),
       }),
     )
     .max(MOST_NAMED)

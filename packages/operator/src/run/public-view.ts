@@ -117,7 +117,7 @@ const authorityIn = (object: KubeObject, leaves: readonly KubeObject[]): PublicA
     bundleHash: status.bundleHash,
     blockedBy,
     leaves: leaves.filter((leaf) => authorityOf(leaf) === idOf(object)).map(leafReport),
-    consumers: consumers.map(({ name, kind, evidence, remark }) => ({
+    consumers: consumers.map(({ name, kind, evidence, remark, serves }) => ({
       name,
       kind,
       evidence: (evidence as AuthorityStatus['consumers'][number]['evidence'] | undefined) ?? null,
@@ -125,7 +125,9 @@ const authorityIn = (object: KubeObject, leaves: readonly KubeObject[]): PublicA
       hash: null,
       at: null,
       shows: [],
-      ...(remark === undefined ? {} : { remark }),
+      ...(remark === undefined && serves === undefined
+        ? {}
+        : { remark: [remark, serves].filter((text) => text !== undefined).join('; ') }),
     })),
     evidence: countEvidence(consumers.map(({ evidence = null }) => [evidence, 1])),
     restsOnTime: [],

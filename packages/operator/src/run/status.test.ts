@@ -74,3 +74,56 @@ test('a Leaf is not Ready while its Authority has no state, though its Secret ho
     conditions: [{ type: 'Ready', status: 'False', reason: 'AuthorityNotReady' }],
   });
 });
+
+test('the status tells people without a right to Secrets which server refuses its clients now', () => {
+  const at = instant(1_000);
+  const instance = {
+    uid: 'u',
+    createdAt: instant(0),
+    ready: true,
+    stamp: undefined,
+    proofs: [],
+    served: {
+      at,
+      since: instant(0),
+      leaves: [],
+      none: { reason: 'unreachable', why: 'db:1 cannot be reached (ECONNREFUSED)' },
+    },
+  };
+  const [own, other] = consumers.map((one) => ({
+    ...one,
+    presents: ['prod/secrets/web'],
+    instances: [instance],
+  }));
+  const metadata = { namespace: 'prod', name: 'mesh' };
+  const observation = {
+    now: at,
+    hooks: [],
+    responsibilities: {
+      authority: { metadata },
+      leaves: new Map(),
+      bundles: new Map(),
+      refused: [],
+      policy: {},
+    },
+    record: undefined,
+    seen: { consumers: [own, other], objects: [] },
+  } as unknown as Observation;
+  const plan: Plan = {
+    phase: 'Stable',
+    actions: [],
+    blockedBy: [],
+    notes: [],
+    retained: [],
+    wakeAt: undefined,
+  };
+  const status = statusOfAuthority(declaredOf('Authority', { metadata, spec: {} }), observation, plan);
+  expect(status).toMatchObject({
+    consumers: [
+      {
+        name: 'Deployment prod/web',
+        serves: expect.stringMatching(/ECONNREFUSED.*since 1970-01-01T00:00:00/),
+      },
+    ],
+  });
+});

@@ -131,11 +131,12 @@ const forReaders = (
     consumers: consumers
       .filter(({ name }) => own.has(name))
       .slice(0, MOST_NAMED)
-      .map(({ name, kind, evidence, remark }) => ({
+      .map(({ name, kind, evidence, remark, shows: [worst] }) => ({
         name: shortened(name),
         kind,
         ...(evidence === null ? {} : { evidence }),
         ...(remark === undefined ? {} : { remark: shortened(remark) }),
+        ...(worst?.wrong === true ? { serves: shortened(`${worst.text}, since ${worst.since}`) } : {}),
       })),
     notes: ownNotes(plan.notes, seen.consumers)
       .slice(0, MOST_SENTENCES)
