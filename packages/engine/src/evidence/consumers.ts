@@ -8,6 +8,7 @@ import type { Responsibilities } from '../snapshot/responsibilities.ts';
 import type { EvidenceSource, IssuedLeaves } from '../snapshot/snapshot.ts';
 import { askProcess, type ProcessShown, silent } from './ask.ts';
 import { expectedLeaf, otherLeafThan } from './expected-leaf.ts';
+import { LatelyAsked } from './lately-asked.ts';
 import type { ProbeTools } from './probe.ts';
 import type { Issued } from './read-document.ts';
 import { instanceKey, type RememberedInstances, withTrustOf } from './remembered.ts';
@@ -60,6 +61,7 @@ export class DeclaredConsumers implements EvidenceSource {
   readonly #remembered: RememberedInstances | undefined;
   readonly #wavering = new Wavering();
   readonly #served = new FirstServed();
+  readonly #lately = new LatelyAsked();
 
   /** `remembered`: what the process that works here saw. */
   constructor(tools: ProbeTools, locator: Locator, remembered?: RememberedInstances) {
@@ -101,6 +103,14 @@ export class DeclaredConsumers implements EvidenceSource {
         };
       }),
     );
+    const lately = this.#lately.begin(responsibilities.id, this.#remembered?.of(responsibilities.id), {
+      presents: [...responsibilities.leaves.keys()],
+      verifies: [ownBundleOf(responsibilities.authority)],
+    });
+    const { reloadWithin } = responsibilities.authority.spec.rotation;
+    const others = this.#lately.others(lately, seen, reloadWithin, now);
+    // At rest nothing waits for anybody.
+    if ((record?.state.generations.length ?? 0) > 1) seen.push(...others);
     // A consumer that does not name its leaf must not speak for all leaves.
     const vague =
       declared.some(({ presents, leaf }) => presents && leaf === undefined) &&
