@@ -45,7 +45,8 @@ test.each([
   expect(await handover(['status'])).toMatchObject(SHOWN);
   expect(await handover(['status', 'default/internal'])).toMatchObject(SHOWN);
   expect((await handover(['run', '--once'])).code).toBe(0);
-  // What is named outweighs it.
+  // What is named outweighs it, a directory in place of --home too.
+  expect((await handover(['status', root])).stderr).toMatch(/^HOME_EMPTY/);
   expect((await handover(['status', '--home', `dir:${root}/none`])).stderr).toMatch(/^HOME_MISSING/);
 });
 

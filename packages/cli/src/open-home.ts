@@ -82,8 +82,11 @@ export const openerOf = (home: string): Promise<HomeOpener> => {
   return found[1]();
 };
 
-/** A path alone names a directory, too. */
-export const homeArgument = (text: string): string => (/^[./~]/.test(text) ? `dir:${text}` : text);
+/** A path alone names a directory, too; nothing at all is the directory in which the command runs. */
+export const homeArgument = (text: string): string => {
+  if (text === '') return 'dir:.';
+  return /^[./~]/.test(text) || (text !== 'kube' && isDirectory(text)) ? `dir:${text}` : text;
+};
 
 /** `--home`; without it what HANDOVER_HOME says. */
 export const homeOption = (says = `where the objects live: ${FORMS}`): Option =>
@@ -96,7 +99,7 @@ export const authorityOrHome = <Flags extends HomeFlags>(
   named: string | undefined,
 ): { readonly flags: Flags; readonly only: AuthorityId | undefined } => {
   if (named === undefined) return { flags, only: undefined };
-  if (command.getOptionValueSource('home') !== 'default' || !isDirectory(named))
+  if (command.getOptionValueSource('home') === 'cli' || !isDirectory(named))
     return { flags, only: authorityArgument(named) };
   return { flags: { ...flags, home: `dir:${named}` }, only: undefined };
 };

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:net';
 import { join } from 'node:path';
@@ -5,7 +6,7 @@ import { day, instant, minute } from '@handover/material';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { handover, NOW } from '../../test/capture.ts';
 import { newHome } from '../../test/home.ts';
-import { tlsServer } from '../../test/tls-server.ts';
+import { identity, tlsServer } from '../../test/tls-server.ts';
 
 let dir: string;
 let files: { cert: string; key: string };
@@ -18,9 +19,10 @@ const check = async (ms = 0) => {
   return { code, line: stdout.trimEnd() };
 };
 const pass = (ms = 0) => handover(['run', dir, '--once'], { now: instant(NOW + ms) });
-const probing = async (port: number): Promise<void> => {
+const probing = (port: number): Promise<void> => declaring(`probe: {address: "127.0.0.1:${port}"}`);
+const declaring = async (how: string): Promise<void> => {
   const file = join(dir, 'handover.yaml');
-  const consumer = `{name: web, presents: true, leaf: web, probe: {address: "127.0.0.1:${port}"}}`;
+  const consumer = `{name: web, presents: true, leaf: web, ${how}}`;
   writeFileSync(
     file,
     readFileSync(file, 'utf8').replace('\nspec:\n', `\nspec:\n  consumers: [${consumer}]\n`),
@@ -124,4 +126,54 @@ test('a rotation that waits for a server says what that server shows meanwhile',
   expect(authorities[0].blockedBy).toEqual(
     expect.arrayContaining([expect.objectContaining({ shows: expect.stringContaining('generation 1') })]),
   );
+});
+
+test('check asks a server several times: one worker of three that shows a stranger’s certificate is found', async () => {
+  const { port, server } = await tlsServer(files);
+  onTestFinished(() => void server.close());
+  await probing(port);
+  let connections = 0;
+  server.on('connection', () => server.setSecureContext(++connections % 3 === 0 ? identity : files));
+  for (let asked = 0; asked < 3; asked++)
+    expect(await check()).toMatchObject({ code: 2, line: expect.stringContaining('does not have (CN=web,') });
+});
+
+test.each([
+  ['the certificate of the file', 'cat out/default/secrets/web/tls.crt', 0, 'OK'],
+  [
+    'a stranger’s certificate',
+    'cat foreign.pem',
+    2,
+    'shows a certificate of a CA that this authority does not have (CN=web,',
+  ],
+  [
+    'the fingerprint of a stranger’s certificate',
+    `echo ${'ab'.repeat(32)}`,
+    2,
+    'shows a certificate of a CA that',
+  ],
+  ['nothing', 'true', 2, 'prints neither a certificate in PEM nor a SHA-256 fingerprint'],
+  ['nothing and fails', 'false', 2, 'ended with 1'],
+])('check judges what a probe command prints as what a server shows: %s', async (_, command, code, says) => {
+  writeFileSync(join(dir, 'foreign.pem'), identity.cert);
+  await declaring(`probe: {command: [sh, -c, "${command}"]}`);
+  expect(await check()).toMatchObject({ code, line: expect.stringContaining(says) });
+});
+
+test.each([
+  ['no CA', '[]'],
+  ['other CAs only', `["${'ab'.repeat(32)}"]`],
+])('check warns of a verifier that shows %s', async (_, anchors) => {
+  const status = join(dir, 'status.json');
+  const document = (at: number) => {
+    const leaf = new X509Certificate(files.cert).fingerprint256;
+    return `{"version":1,"at":"${new Date(at).toISOString()}","sources":[{"anchors":${anchors},"leaf":{"fingerprint":"${leaf}"}}]}`;
+  };
+  writeFileSync(status, document(NOW), { mode: 0o644 });
+  await declaring('verifies: true, status: {file: status.json}');
+  writeFileSync(status, document(NOW + 10 * minute), { mode: 0o644 });
+  expect(await check(10 * minute)).toMatchObject({
+    code: 1,
+    line: expect.stringContaining('web shows that it does not trust CA generation 1'),
+  });
 });

@@ -89,7 +89,7 @@ export const askProcess = async (
       [said.unread.leaf, counted?.unread.leaf, probed?.unread.leaf, printed?.unread.leaf],
     ),
   );
-  const served = probed?.served ?? servedOf(proofs) ?? servesNone(unread, now);
+  const served = probed?.served ?? printed?.served ?? servedOf(proofs) ?? servesNone(unread, now);
   return {
     proofs,
     unread,

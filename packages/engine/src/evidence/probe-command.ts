@@ -1,7 +1,9 @@
+import type { Proof, Served } from '@handover/core';
 import { parseCertificates } from '@handover/material';
 import { chainSeen } from './chain-seen.ts';
-import { leavesIn, type ProbeTarget, servedBy } from './probe.ts';
+import { leavesIn, type ProbeTarget, servedBy, servedIn } from './probe.ts';
 import { type DocumentRead, type Issued, UNKNOWN_ISSUER, unreadable, unreadOf } from './read-document.ts';
+import { notServed } from './served.ts';
 
 /** A program that prints the certificate which a server shows, or its fingerprint. */
 export interface ProbeCommand {
@@ -16,6 +18,12 @@ const FINGERPRINT = /^(?:sha256 fingerprint=)?([0-9a-f]{2}(?::?[0-9a-f]{2}){31})
 
 const STRANGER = 'shows a certificate of a CA that this authority does not have';
 const NEITHER = 'prints neither a certificate in PEM nor a SHA-256 fingerprint';
+/** Of a certificate of which only the fingerprint is printed. */
+const SOMEBODY = 'a CA that is not known';
+
+interface Shown extends Pick<Required<Proof>, 'issuer' | 'leaves'>, Pick<Proof, 'chain'> {
+  readonly served: Served;
+}
 
 /** Evidence of the leaf alone: what a server trusts cannot be seen from outside. */
 export const askCommand = async (
@@ -23,34 +31,47 @@ export const askCommand = async (
   issued: Issued & Pick<ProbeTarget, 'otherLeaf'>,
 ): Promise<DocumentRead> => {
   const ended = await command.run();
-  const nothing = (why: string): DocumentRead => unreadable(`${command.name} ${why}`);
+  const nothing = (why: string): DocumentRead => {
+    const says = `${command.name} ${why}`;
+    return { ...unreadable(says), served: notServed(issued.now, says, 'no-certificate') };
+  };
   if ('why' in ended) return nothing(ended.why);
-  const read = 'text' in ended ? shownIn(ended.text.trim(), issued) : undefined;
-  if (read === undefined) return nothing(NEITHER);
-  const isStranger = read.issuer === UNKNOWN_ISSUER;
+  const shown = shownIn(ended.text.trim(), issued);
+  if (shown === undefined) return nothing(NEITHER);
+  const { served, ...proof } = shown;
+  const isStranger = shown.issuer === UNKNOWN_ISSUER;
   return {
-    proof: { by: 'probed', at: issued.now, ...read },
+    proof: { by: 'probed', at: issued.now, ...proof },
     unread: unreadOf(undefined, isStranger ? `${command.name} ${STRANGER}` : undefined),
+    served,
   };
 };
 
 const shownIn = (
   text: string,
   { record, issuers, now, otherLeaf }: Parameters<typeof askCommand>[1],
-): Pick<Required<NonNullable<DocumentRead['proof']>>, 'issuer' | 'leaves'> | undefined => {
+): Shown | undefined => {
   const [, digits] = FINGERPRINT.exec(text) ?? [];
   if (digits !== undefined) {
     const fingerprint = digits.replaceAll(':', '').toLowerCase();
-    return { issuer: issuers.get(fingerprint) ?? UNKNOWN_ISSUER, leaves: [{ fingerprint }] };
+    const issuer = issuers.get(fingerprint);
+    const leaf = { fingerprint, issuer, names: [], ...(issuer === undefined ? { signedBy: SOMEBODY } : {}) };
+    return {
+      issuer: issuer ?? UNKNOWN_ISSUER,
+      leaves: [{ fingerprint }],
+      served: { at: now, since: now, leaves: [leaf] },
+    };
   }
   const chain = certificatesIn(text);
-  const served = servedBy(chain, record);
+  const served = servedIn([chain], record, { otherLeaf }, now);
   if (served === undefined) return undefined;
+  const by = servedBy(chain, record);
   return {
-    issuer: served.issuer,
-    leaves: leavesIn([served], { otherLeaf }),
+    issuer: by?.issuer ?? UNKNOWN_ISSUER,
+    leaves: by === undefined ? [] : leavesIn([by], { otherLeaf }),
     // A program that prints the leaf alone says nothing of what is sent behind it.
-    ...(chain.length > 1 ? chainSeen([served], record, now) : {}),
+    ...(by !== undefined && chain.length > 1 ? chainSeen([by], record, now) : {}),
+    served,
   };
 };
 

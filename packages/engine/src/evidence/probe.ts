@@ -300,8 +300,16 @@ const lookAgain = async (
   const controls: Verdict[] = [];
   let isRefused = false;
   let isDenied = false;
-  for (let look = 0; look < MORE_LOOKS && state.generations.length > 1; look++) {
+  const isResting = state.generations.length <= 1;
+  for (let look = 0; look < MORE_LOOKS; look++) {
     await clock.sleep(BETWEEN_LOOKS_MS);
+    if (isResting) {
+      // Which leaves it shows, and no more: one worker of several may have an old one, or that of a stranger.
+      const shown = await knock(undefined);
+      if (shown.kind === 'unreachable') return shown;
+      if (shown.chain.length > 0) chains.push(shown.chain);
+      continue;
+    }
     const result = await knock(canary ?? control);
     if (result.kind === 'unreachable') return result;
     chains.push(result.chain);
@@ -353,10 +361,10 @@ const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
   new X509Certificate(leaf.der).verify(new X509Certificate(ca.der).publicKey);
 
 /** The leaves of these chains as people know them, also those that are no evidence; undefined: there is none. */
-const servedIn = (
+export const servedIn = (
   chains: readonly (readonly Certificate[])[],
   record: AuthorityRecord,
-  { otherLeaf }: ProbeTarget,
+  { otherLeaf }: Pick<ProbeTarget, 'otherLeaf'>,
   now: Instant,
 ): Served | undefined => {
   const leaves = new Map<string, ServedLeaf>();

@@ -1,4 +1,4 @@
-import type { Proof, Unread } from '@handover/core';
+import type { Proof, Served, Unread } from '@handover/core';
 import { type Instant, instant } from '@handover/material';
 import type { AuthorityRecord } from '../snapshot/home.ts';
 import type { LeafIssuers } from '../snapshot/snapshot.ts';
@@ -12,6 +12,8 @@ export interface DocumentRead {
   readonly pid?: number;
   readonly podUid?: string;
   readonly unread: Unread;
+  /** What it serves, where that is known better than by the proof. */
+  readonly served?: Served;
 }
 
 /** What an authority has issued, as of now: what a process shows is compared with it. */

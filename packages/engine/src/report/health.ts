@@ -110,6 +110,38 @@ const servedWrong = (observation: Observation): readonly Omit<HealthFinding, 'au
   });
 };
 
+/** Verifiers that show CAs, and not the one that has signed everything for longer than they may take to load it: they refuse their clients. */
+const distrusting = ({
+  seen,
+  record,
+  responsibilities,
+  now,
+}: Observation): readonly Omit<HealthFinding, 'authority'>[] => {
+  const [current, ...others] = record?.state.generations ?? [];
+  const { reloadWithin } = responsibilities.policy;
+  // In a rotation the plan says who waits for what.
+  if (current === undefined || others.length > 0 || now < current.since + reloadWithin) return [];
+  const isOurs = (anchor: string): boolean =>
+    current.anchors.some(({ fingerprint }) => fingerprint === anchor);
+  return seen.consumers.flatMap(({ id, blocks, verifies, instances }) => {
+    if (!blocks || verifies.length === 0) return [];
+    const lacks = instances.some(({ proofs, unread }) => {
+      const shown = proofs.filter(({ by, anchors }) => by === 'acknowledged' || anchors !== undefined);
+      if (shown.length === 0) return false;
+      const anchors = shown.flatMap((proof) => proof.anchors ?? []);
+      return anchors.length > 0 ? !anchors.some(isOurs) : unread?.trust !== undefined;
+    });
+    return lacks
+      ? [
+          {
+            severity: 'warning' as const,
+            text: `${id} shows that it does not trust CA generation ${current.number}, and refuses what this authority signs; let it load the bundle, or drop verifies from its consumer`,
+          },
+        ]
+      : [];
+  });
+};
+
 const damageIn = (observation: Observation): readonly Omit<HealthFinding, 'authority'>[] =>
   alteredIn(observation).map(({ object, problem }) => ({
     severity: 'critical',
@@ -147,6 +179,7 @@ export const findingsIn = (
     ...status.notReady.map((text) => ({ severity: 'critical' as const, text })),
     ...damageIn(observation),
     ...servedWrong(observation),
+    ...distrusting(observation),
     ...datesOf(standing, thresholds),
     ...(seen.clockDoubt === undefined
       ? []
