@@ -108,7 +108,7 @@ test('Ctrl-C in the middle of a simulation exits 130 without an error message', 
   expect({ code, stdout, more }).toEqual({ code: 130, stdout: '', more: '' });
 });
 
-test('a reader of the output that stops early causes no error', async () => {
+test('a reader of the output that stops early ends the command as SIGPIPE would, without a word', async () => {
   const files = Array.from({ length: 2_000 }, () => fixture);
   const child = spawn(process.execPath, [BIN, 'inspect', '--json', ...files], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -119,5 +119,5 @@ test('a reader of the output that stops early causes no error', async () => {
   });
   child.stdout.once('data', () => child.stdout.destroy());
   const [code] = await once(child, 'exit');
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect({ code, stderr }).toEqual({ code: 141, stderr: '' });
 });

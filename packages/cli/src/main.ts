@@ -16,7 +16,8 @@ const UNFINISHED = {
 /** Without its answer `check` has no verdict: 3 is UNKNOWN, and 0 or 1 would be one. */
 const unheard = (code: string | undefined): number => {
   if (process.argv[2] === 'check') return 3;
-  return code === 'EPIPE' ? 0 : 1;
+  // As a program that SIGPIPE ends: 0 would say that it had done its work.
+  return code === 'EPIPE' ? 141 : 1;
 };
 
 /** Whatever a command lets through: what others wrote controls no terminal. */

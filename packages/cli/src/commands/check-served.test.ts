@@ -177,3 +177,13 @@ test.each([
     line: expect.stringContaining('web shows that it does not trust CA generation 1'),
   });
 });
+
+test('check is critical over a server whose certificate is not for the name that its probe asks for', async () => {
+  const { port, server } = await tlsServer(files);
+  onTestFinished(() => void server.close());
+  await declaring(`probe: {address: "127.0.0.1:${port}", serverName: radio.example}`);
+  expect(await check()).toMatchObject({
+    code: 2,
+    line: expect.stringContaining('not for radio.example, which its probe asks for'),
+  });
+});

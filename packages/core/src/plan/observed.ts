@@ -187,6 +187,8 @@ export interface ServedLeaf extends ShownLeaf {
   readonly issuer: string | undefined;
   /** Its names, the common name first; none where only a fingerprint was shown. */
   readonly names: readonly string[];
+  /** The server name that was asked for, where the certificate is not for it. */
+  readonly notFor?: string;
   /** Who signed it by its own word, if its signature shows that no CA of this authority did. */
   readonly signedBy?: string;
 }

@@ -90,6 +90,13 @@ const leafServing = (
   const text = `shows ${shown}${untilOf(leaf)}`;
   if (owner !== undefined && presents.length > 0 && !presents.includes(owner))
     return { state: 'other', object: owner, generation, text: `${text}: the certificate of ${owner}` };
+  if (leaf.notFor !== undefined)
+    return {
+      state: 'other',
+      object,
+      generation,
+      text: `${text}: not for ${leaf.notFor}, which its probe asks for`,
+    };
   if (isHeld || own === undefined) return { state: 'newest', object, generation, text };
   return { state: 'older', object, generation, text: `${text}: older than that of ${own}` };
 };

@@ -364,7 +364,7 @@ const isSignedBy = (leaf: Certificate, ca: Certificate | undefined): boolean =>
 export const servedIn = (
   chains: readonly (readonly Certificate[])[],
   record: AuthorityRecord,
-  { otherLeaf }: Pick<ProbeTarget, 'otherLeaf'>,
+  { otherLeaf, serverName }: Pick<ProbeTarget, 'otherLeaf' | 'serverName'>,
   now: Instant,
 ): Served | undefined => {
   const leaves = new Map<string, ServedLeaf>();
@@ -372,7 +372,12 @@ export const servedIn = (
     if (leaf === undefined || leaves.has(leaf.fingerprint)) continue;
     const issuer = signerOf(leaf, record);
     const object = issuer === undefined ? undefined : otherLeaf?.(leaf);
-    leaves.set(leaf.fingerprint, servedLeaf(leaf, issuer, object));
+    const isFor =
+      serverName === undefined || new X509Certificate(leaf.der).checkHost(serverName) !== undefined;
+    leaves.set(leaf.fingerprint, {
+      ...servedLeaf(leaf, issuer, object),
+      ...(isFor ? {} : { notFor: serverName }),
+    });
   }
   return leaves.size === 0 ? undefined : { at: now, since: now, leaves: [...leaves.values()] };
 };

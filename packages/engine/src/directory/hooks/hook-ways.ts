@@ -89,6 +89,8 @@ const withoutKeys = (word: string): string =>
 
 /** A key may be printed in groups: three or more of base64 in a row, with digits and letters of both cases. */
 const GROUPS = /(?<![A-Za-z0-9+/=])(?:[A-Za-z0-9+/=]{16,} +){2,}[A-Za-z0-9+/=]{16,}/g;
+/** As openssl prints the numbers of a key; it writes fingerprints in capitals. */
+const KEY_BYTES = /(?<![0-9a-f])(?:[0-9a-f]{2}:[\s/]*){7,}(?:[0-9a-f]{2})?(?![0-9a-f])/g;
 const withoutGroups = (run: string): string => {
   const isPlain = run.split(/ +/).every((word) => /^[0-9a-fA-F]+$/.test(word) || isPath(word));
   return !isPlain && [/[0-9]/, /[a-z]/, /[A-Z]/].every((one) => one.test(run)) ? '[…]' : run;
@@ -100,6 +102,7 @@ export const said = (text: string, most = MOST_MESSAGE): string =>
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not get through
     .replaceAll(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+/g, ' ')
     .replaceAll(GROUPS, withoutGroups)
+    .replaceAll(KEY_BYTES, '[…]')
     .replaceAll(/[\w.+/=-]{40,}/g, (word) => (isPath(word) ? word : withoutKeys(word)))
     .replaceAll(/ {2,}/g, ' ')
     .trim()
