@@ -70,7 +70,10 @@ test('a rotation is watched on the page from its beginning to its end', async ()
           seen.push(moment);
           const phases = new Set(seen.map(({ phase }) => phase));
           // On a busy machine a service may not have answered at the last look: then the rotation is not over.
-          const rests = moment.phase === 'Stable' && moment.now.every((verdict) => verdict === 'ok');
+          // What rests on time, such as a bundle that no service reads, is assumed.
+          const rests =
+            moment.phase === 'Stable' &&
+            moment.now.every((verdict) => verdict === 'ok' || verdict === 'assumed');
           const over = rests && phases.has('Introducing') && phases.has('Activating');
           if (!over) return;
           observer.disconnect();
@@ -113,7 +116,8 @@ test('a rotation is watched on the page from its beginning to its end', async ()
   // Nothing was ever refused, and in the end all is green.
   expect(moments.flatMap(({ now }) => now)).not.toContain('fails');
   expect(moments.at(-1)?.waiting).toEqual([]);
-  expect(new Set(moments.at(-1)?.now)).toEqual(new Set(['ok']));
+  expect(moments.at(-1)?.now).toContain('ok');
+  expect(moments.at(-1)?.now).not.toContain('waits');
   expect(await page.textContent('[data-tally="failures"]')).toBe('0');
   expect(Number((await page.textContent('[data-tally="handshakes"]'))?.replace(/\D/g, ''))).toBeGreaterThan(
     50,

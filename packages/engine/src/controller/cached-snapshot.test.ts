@@ -64,19 +64,13 @@ test('A home with a cache is asked past it before a step is taken', async () => 
   expect((await world.authorities.load(ID))?.state.lastGeneration).toBe(2);
 });
 
-test('A distrust is decided on the cache at once: it rests on no evidence, and the state fences it', async () => {
+// On a cache, one world in 2,000 of `handover simulate` has three handshakes that fail (seed 1428).
+test('A distrust is decided on what is there, as every step is', async () => {
   await converge(on(world.home, RESOURCES), ID);
   world.distrust.push(1);
   const { plan } = await reconcile(on(cachedHome(world.home), RESOURCES), ID);
   expect(plan.actions).toMatchObject([{ kind: 'distrust', generations: [1] }]);
-  expect(uncached).toEqual([]);
-  // A cache from before the distrust repeats nothing.
-  const { authorities } = world.home;
-  const { record } = await observeWithRetry(on(world.home, RESOURCES).fresh, ID);
-  const old = { ...record, state: { ...record?.state, revision: (record?.state.revision ?? 0) - 1 } };
-  await expect(authorities.swap(ID, old.state.revision, old as never)).rejects.toMatchObject({
-    code: 'CONFLICT',
-  });
+  expect(uncached).not.toEqual([]);
 });
 
 test('A distrusted CA leaves the objects of an authority at once, whatever else has to be created', async () => {

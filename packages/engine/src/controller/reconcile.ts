@@ -17,11 +17,9 @@ const MOST_MS = 10_000;
  */
 export const askAgainMs = (waited: number): number => Math.min(MOST_MS, Math.max(LEAST_MS, waited / 10));
 
-/** A write or a stamp names the version it rests on, which fences it; a creation names nothing that could, and a step rests on evidence. */
+/** A write or a stamp names the version it rests on, which fences it; a creation or a step, a distrust too, names nothing that could. */
 const mayRestOnCache = (action: Action): boolean =>
   action.kind === 'stamp' ||
-  // It rests on no evidence, and lands only on the revision that it was decided on.
-  action.kind === 'distrust' ||
   action.kind === 'reissue' ||
   ((action.kind === 'write-bundle' || action.kind === 'write-leaf') && action.expect !== undefined);
 
