@@ -52,6 +52,7 @@ test('Tab in bash offers the flags of the command, and the values that a flag or
     '--context',
     '--operator-namespace',
     '--id',
+    '--cancel',
     '--wait',
     '--timeout',
     '--json',
