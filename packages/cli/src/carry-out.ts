@@ -1,6 +1,7 @@
 import { isMoving } from '@handover/core';
 import { type AuthorityId, type AuthorityStanding, askAgainMs, standingOf } from '@handover/engine';
-import { type Duration, type Instant, instant } from '@handover/material';
+import { type Duration, duration, type Instant, instant } from '@handover/material';
+import type { PublicAuthority } from '@handover/operator';
 import type { Context } from './context.ts';
 import { LiveLine, phaseText, type Waiting } from './directory/waiting.ts';
 import { CliError } from './error.ts';
@@ -69,6 +70,27 @@ export async function waitUntilDone<T>(first: T, options: WaitOptions<T>): Promi
     line.clear();
   }
 }
+
+/** The operator writes a status every two seconds at most. */
+const STATUS_EVERY = duration(1_000);
+
+/** Waits for what the operator writes in the status of an Authority. */
+export const waitForStatus = (
+  first: PublicAuthority,
+  isOver: (looked: PublicAuthority) => boolean,
+  options: Pick<WaitOptions<PublicAuthority>, 'context' | 'look' | 'timeout' | 'advice'>,
+): Promise<PublicAuthority> =>
+  waitUntilDone(first, {
+    ...options,
+    waiting: (looked) => {
+      const { namespace, name, phase, blockedBy } = looked;
+      return isOver(looked)
+        ? undefined
+        : { authority: `${namespace}/${name}`, phase, blockedBy, dueAt: undefined };
+    },
+    lookEvery: STATUS_EVERY,
+    now: () => options.context.clock.now(),
+  });
 
 interface Looked extends AuthorityStanding {
   readonly restartsDue: boolean;

@@ -9,7 +9,7 @@ import {
 import { duration, type HandoverError } from '@handover/material';
 import type { PublicAuthority, PublicView } from '@handover/operator';
 import { askedOptions } from '../asked-resources.ts';
-import { carryOut, waitUntilDone } from '../carry-out.ts';
+import { carryOut, waitForStatus } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -72,8 +72,6 @@ const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
-/** The operator writes a status every two seconds at most. */
-const LOOK_EVERY = duration(1_000);
 /** How long a request may take to be taken up, and the restarts that follow where this process does them. */
 const TIMEOUT = { request: duration(30_000), restarts: duration(600_000) };
 
@@ -114,18 +112,8 @@ const distrustPublic = async (
   if (flags.yes === true && role !== 'distrusted') {
     await view.distrust(authority, generation);
     const look = (): Promise<PublicAuthority> => view.authority(authority);
-    await waitUntilDone(await look(), {
-      context,
-      look,
-      waiting: (looked) =>
-        isOver(looked)
-          ? undefined
-          : { authority, phase: looked.phase, blockedBy: looked.blockedBy, dueAt: undefined },
-      lookEvery: LOOK_EVERY,
-      timeout: TIMEOUT.request,
-      now: () => context.clock.now(),
-      advice: 'the operator goes on with it; check that one runs',
-    });
+    const advice = 'the operator goes on with it; check that one runs';
+    await waitForStatus(await look(), isOver, { context, look, timeout: TIMEOUT.request, advice });
   }
   const done = flags.yes === true || role === 'distrusted';
   const consumers = before.consumers.map(({ name, kind }) => ({ name, kind }));

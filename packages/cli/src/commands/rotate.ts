@@ -1,9 +1,9 @@
 import { countEvidence, evidenceText, isMoving, retainedText, waitingText } from '@handover/core';
 import { type AuthorityId, type AuthorityStanding, aheadIn, authorityIn, standingOf } from '@handover/engine';
-import { duration, HandoverError, iso } from '@handover/material';
+import { HandoverError, iso } from '@handover/material';
 import type { PublicAuthority, PublicView } from '@handover/operator';
 import { Option } from 'commander';
-import { carryOut, waitUntilDone } from '../carry-out.ts';
+import { carryOut, waitForStatus } from '../carry-out.ts';
 import type { Context, Define } from '../context.ts';
 import { failedHookLines } from '../directory/failed-hooks.ts';
 import { authorityArgument } from '../directory/open-home.ts';
@@ -61,9 +61,6 @@ const behindNow = async (open: OpenHome, authority: AuthorityId): Promise<readon
   }
 };
 
-/** The operator writes a status every two seconds at most. */
-const LOOK_EVERY = duration(1_000);
-
 /** Asks by the annotation on the Authority, and waits for what the operator writes in its status. */
 const rotatePublic = async (
   view: PublicView,
@@ -79,20 +76,7 @@ const rotatePublic = async (
   if (!before.rotations.includes(id)) await view.rotate(authority, id);
   const first = await look();
   const last =
-    flags.wait === undefined
-      ? first
-      : await waitUntilDone(first, {
-          context,
-          look,
-          waiting: (looked) =>
-            isOver(looked)
-              ? undefined
-              : { authority, phase: looked.phase, blockedBy: looked.blockedBy, dueAt: undefined },
-          lookEvery: LOOK_EVERY,
-          timeout,
-          now: () => context.clock.now(),
-          advice,
-        });
+    flags.wait === undefined ? first : await waitForStatus(first, isOver, { context, look, timeout, advice });
   const begun = last.rotations.includes(id);
   const done = isOver(last);
   const { phase, blockedBy, generations } = last;

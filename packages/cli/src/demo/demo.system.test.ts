@@ -30,7 +30,7 @@ test('the demo fails no handshake in a rotation under traffic in every direction
           await fetch(`${url}api/events`);
         });
     },
-    // An open page stays until whoever looks at it is done.
+    // An open page stays until this resolves.
     onEnd: async ({ rotations }, viewers) => {
       atTheEnd = { rotations, viewers, status: (await fetch(url)).status };
     },

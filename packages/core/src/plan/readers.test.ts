@@ -174,6 +174,6 @@ test('where consumers are declared, a Secret that only its presenters read has n
   };
   expect(waitsFor(false, ['web'])).toContain('readers of web');
   expect(waitsFor(true, ['web'])).toEqual(['server']);
-  // Where nobody is declared to present it, there are programs that are not known.
+  // Without a declared presenter there are programs that are not known.
   expect(waitsFor(true, [])).toContain('readers of web');
 });

@@ -73,27 +73,6 @@ test('A distrust is decided on what is there, as every step is', async () => {
   expect(uncached).not.toEqual([]);
 });
 
-test('A distrusted CA leaves the objects of an authority at once, whatever else has to be created', async () => {
-  await converge(on(world.home, RESOURCES), ID);
-  world.distrust.push(1);
-  await reconcile(on(world.home, RESOURCES), ID);
-  world.objects.writes.length = 0;
-  const more = catalogue(`${MESH}---
-apiVersion: handover.dev/v1alpha1
-kind: Leaf
-metadata: {name: c}
-spec: {authority: mesh, dnsNames: [c.local]}
-`);
-  const { plan } = await reconcile(on(cachedHome(world.home), more), ID);
-  expect(uncached).toEqual([]);
-  expect(plan.actions.map((action) => 'object' in action && action.object)).not.toContain(
-    'default/secrets/c',
-  );
-  expect(world.objects.writes).toContain('default/secrets/a');
-  await converge(on(cachedHome(world.home), more), ID);
-  expect(world.objects.writes).toContain('default/secrets/c');
-});
-
 test('A home with a cache is asked past it before anything is created, so that an old cache creates nothing', async () => {
   const old = await frozen();
   await converge(on(world.home, RESOURCES), ID);

@@ -59,15 +59,6 @@ const CONCURRENT_WRITES = 8;
 /** Decides what to do; core's `plan`, except in tests and simulations of another planner. */
 export type Planner = typeof plan;
 
-/** A distrusted CA leaves the authority's own objects first: what else there is to do, elsewhere too, may need a longer look. */
-const urgentIn = ({
-  observation,
-  plan,
-}: Pick<AuthorityOutcome, 'observation' | 'plan'>): readonly Action[] =>
-  observation.seen.authority?.generations.some(({ role }) => role === 'distrusted') === true
-    ? plan.actions.filter((action) => mayRestOnCache(action) && !isElsewhere(action))
-    : [];
-
 /** So many objects take so long to plan for that a probe of the process's health has its turn before. */
 const MANY_OBJECTS = 500;
 const breath = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -89,8 +80,6 @@ async function decide(
   if (home.cached !== undefined) {
     const first = await on(home.cached);
     if (isSafeFromCache(first.plan)) return first;
-    const urgent = urgentIn(first);
-    if (urgent.length > 0) return { ...first, plan: { ...first.plan, actions: urgent } };
   }
   return on(home.fresh);
 }

@@ -109,7 +109,7 @@ export class DeclaredConsumers implements EvidenceSource {
     });
     const { reloadWithin } = responsibilities.authority.spec.rotation;
     const others = this.#lately.others(lately, seen, reloadWithin, now);
-    // At rest nothing waits for anybody.
+    // At rest no step waits for a consumer.
     if ((record?.state.generations.length ?? 0) > 1) seen.push(...others);
     // A consumer that does not name its leaf must not speak for all leaves.
     const vague =

@@ -19,7 +19,7 @@ const FINGERPRINT = /^(?:sha256 fingerprint=)?([0-9a-f]{2}(?::?[0-9a-f]{2}){31})
 const STRANGER = 'shows a certificate of a CA that this authority does not have';
 const NEITHER = 'prints neither a certificate in PEM nor a SHA-256 fingerprint';
 /** Of a certificate of which only the fingerprint is printed. */
-const SOMEBODY = 'a CA that is not known';
+const UNKNOWN_SIGNER = 'a CA that is not known';
 
 interface Shown extends Pick<Required<Proof>, 'issuer' | 'leaves'>, Pick<Proof, 'chain'> {
   readonly served: Served;
@@ -55,7 +55,12 @@ const shownIn = (
   if (digits !== undefined) {
     const fingerprint = digits.replaceAll(':', '').toLowerCase();
     const issuer = issuers.get(fingerprint);
-    const leaf = { fingerprint, issuer, names: [], ...(issuer === undefined ? { signedBy: SOMEBODY } : {}) };
+    const leaf = {
+      fingerprint,
+      issuer,
+      names: [],
+      ...(issuer === undefined ? { signedBy: UNKNOWN_SIGNER } : {}),
+    };
     return {
       issuer: issuer ?? UNKNOWN_ISSUER,
       leaves: [{ fingerprint }],

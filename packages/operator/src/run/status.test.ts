@@ -18,8 +18,8 @@ const consumer = (id: string, blocks: boolean): ConsumerSeen => ({
 });
 const consumers = [consumer('Deployment prod/web', true), consumer('Deployment evil/x', false)];
 
-/** Conditions of Authority prod/mesh beside Ready and Blocked. */
-const saidWith = (notes: readonly Note[]): readonly Condition[] => {
+/** Status of Authority prod/mesh, which has no CA yet. */
+const statusWith = (seen: readonly unknown[], notes: readonly Note[]) => {
   const metadata = { namespace: 'prod', name: 'mesh' };
   // Only what is looked at.
   const observation = {
@@ -33,13 +33,15 @@ const saidWith = (notes: readonly Note[]): readonly Condition[] => {
       policy: {},
     },
     record: undefined,
-    seen: { consumers, objects: [] },
+    seen: { consumers: seen, objects: [] },
   } as unknown as Observation;
   const plan: Plan = { phase: 'Stable', actions: [], blockedBy: [], notes, retained: [], wakeAt: undefined };
-  const declared = declaredOf('Authority', { metadata, spec: {} });
-  const { conditions } = statusOfAuthority(declared, observation, plan) as {
-    conditions: readonly Condition[];
-  };
+  return statusOfAuthority(declaredOf('Authority', { metadata, spec: {} }), observation, plan);
+};
+
+/** Conditions beside Ready and Blocked. */
+const saidWith = (notes: readonly Note[]): readonly Condition[] => {
+  const { conditions } = statusWith(consumers, notes) as { conditions: readonly Condition[] };
   return conditions.filter(({ type }) => type !== 'Ready' && type !== 'Blocked');
 };
 
@@ -90,34 +92,12 @@ test('the status tells people without a right to Secrets which server refuses it
       none: { reason: 'unreachable', why: 'db:1 cannot be reached (ECONNREFUSED)' },
     },
   };
-  const [own, other] = consumers.map((one) => ({
+  const serving = consumers.map((one) => ({
     ...one,
     presents: ['prod/secrets/web'],
     instances: [instance],
   }));
-  const metadata = { namespace: 'prod', name: 'mesh' };
-  const observation = {
-    now: at,
-    hooks: [],
-    responsibilities: {
-      authority: { metadata },
-      leaves: new Map(),
-      bundles: new Map(),
-      refused: [],
-      policy: {},
-    },
-    record: undefined,
-    seen: { consumers: [own, other], objects: [] },
-  } as unknown as Observation;
-  const plan: Plan = {
-    phase: 'Stable',
-    actions: [],
-    blockedBy: [],
-    notes: [],
-    retained: [],
-    wakeAt: undefined,
-  };
-  const status = statusOfAuthority(declaredOf('Authority', { metadata, spec: {} }), observation, plan);
+  const status = statusWith(serving, []);
   expect(status).toMatchObject({
     consumers: [
       {
